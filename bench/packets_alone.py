@@ -6,8 +6,8 @@ Prints its counts: packets, odd ones, and publishes with `nats`.
 import sys
 from pathlib import Path
 
-from jsdoctor.collect.packets.files import read_capture
-from jsdoctor.parse.packets.nats.observer import NatsObserver
+from jsdoctor.packets.nats.observer import NatsObserver
+from jsdoctor.sources.packets.files import read_capture
 
 
 def main() -> None:

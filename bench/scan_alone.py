@@ -4,14 +4,14 @@ import asyncio
 import sys
 from pathlib import Path
 
-from jsdoctor.collect.connect.connection import connect
-from jsdoctor.collect.connect.options import ConnectionOptions
-from jsdoctor.collect.connect.settings import resolve
-from jsdoctor.collect.live.collection_result import CollectionResult, no_progress
-from jsdoctor.collect.scan.scan import scan_streams
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.stored import ScanTarget
-from jsdoctor.parse.stored import stored_messages
+from jsdoctor.replies.stored import stored_messages
+from jsdoctor.sources.connect.connection import connect
+from jsdoctor.sources.connect.options import ConnectionOptions
+from jsdoctor.sources.connect.settings import resolve
+from jsdoctor.sources.scan.scan import scan_streams
+from jsdoctor.sources.servers.collection_result import CollectionResult, no_progress
 
 
 async def main(url: str, stream: str, messages: int) -> None:

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
         plan_fix,
         preflight,
     )
-    from jsdoctor.collect.connect.options import ConnectionOptions
-    from jsdoctor.collect.problems import ConnectProblem, Problem, UsageProblem
     from jsdoctor.model.finding import Severity
+    from jsdoctor.model.problems import ConnectProblem, Problem, UsageProblem
+    from jsdoctor.sources.connect.options import ConnectionOptions
 
 __version__ = "0.1.0"
 
@@ -48,11 +48,11 @@ __all__ = [
 ]
 
 _ELSEWHERE = {
-    "ConnectProblem": "jsdoctor.collect.problems",
-    "ConnectionOptions": "jsdoctor.collect.connect.options",
-    "Problem": "jsdoctor.collect.problems",
+    "ConnectProblem": "jsdoctor.model.problems",
+    "ConnectionOptions": "jsdoctor.sources.connect.options",
+    "Problem": "jsdoctor.model.problems",
     "Severity": "jsdoctor.model.finding",
-    "UsageProblem": "jsdoctor.collect.problems",
+    "UsageProblem": "jsdoctor.model.problems",
 }
 
 

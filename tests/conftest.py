@@ -41,7 +41,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object | 
 
 
 _REAL = {"faults", "healthy", "real", "cli"}
-_SLOW = _REAL | {"spark", "collect", "remedy"}
+_SLOW = _REAL | {"spark", "sources", "remedy"}
 """Directories of tests that mostly wait for servers."""
 
 

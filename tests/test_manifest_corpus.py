@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from jsdoctor.collect.manifests.load import load_manifests
 from jsdoctor.model.finding import Finding, Outcome
 from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.report import Result
 from jsdoctor.render.places import places
+from jsdoctor.sources.manifests.load import load_manifests
 from tests.support.manifest_cases import CORPUS, ROOT, manifest_evidence_of
 from tests.support.rule_case import label, loud
 from tests.support.ruleset import run_all

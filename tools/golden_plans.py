@@ -17,7 +17,7 @@ from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.exchange import Sample
 from jsdoctor.model.finding import Outcome, Subject
 from jsdoctor.model.plan import Choice, Request, Step
-from jsdoctor.parse.raw_configs import raw_configs
+from jsdoctor.redaction.raw_configs import raw_configs
 from jsdoctor.remedy.offer import with_offers
 from jsdoctor.remedy.operation import Operation
 from jsdoctor.remedy.plan import Drafted, draft

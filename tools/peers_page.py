@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from jsdoctor.model.duration import format_duration
 from jsdoctor.model.rule import Param, Rule, Unit
-from jsdoctor.parse.duration import format_duration
 from jsdoctor.render.wording import size
 from tests.servers.binaries import ROOT
 from tests.support.ruleset import rules

@@ -13,12 +13,12 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from jsdoctor.collect.connect.connection import connect
-from jsdoctor.collect.connect.options import ConnectionOptions
-from jsdoctor.collect.connect.settings import resolve
-from jsdoctor.collect.gather import gather
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Sample
+from jsdoctor.sources.connect.connection import connect
+from jsdoctor.sources.connect.options import ConnectionOptions
+from jsdoctor.sources.connect.settings import resolve
+from jsdoctor.sources.sampling import gather
 from tests.servers import VERSIONS, Cluster
 from tests.support.deployment import Traffic, furnish
 from tests.support.evidence import FIXTURES, dump_samples

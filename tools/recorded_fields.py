@@ -17,7 +17,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from jsdoctor.collect.manifests.load import load_manifests
 from jsdoctor.engine.runner import evaluate
 from jsdoctor.engine.select import select_rules
 from jsdoctor.model.evidence import EvidenceSet
@@ -25,7 +24,8 @@ from jsdoctor.model.exchange import Endpoint
 from jsdoctor.model.finding import Confidence, Outcome, Severity
 from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.report import Result
-from jsdoctor.parse.assemble import assemble
+from jsdoctor.replies.assemble import assemble
+from jsdoctor.sources.manifests.load import load_manifests
 from tests.servers import VERSIONS
 from tests.support.evidence import read_samples
 from tests.support.ruleset import checks, rules

@@ -27,8 +27,7 @@ from jsdoctor.app.pieces import files_and_options
 from jsdoctor.app.preflight import PreflightRequest, run_preflight
 from jsdoctor.app.request import JudgeRequest
 from jsdoctor.app.rulebook import open_rulebook
-from jsdoctor.collect.connect.options import ConnectionOptions
-from jsdoctor.collect.problems import Problem, UsageProblem
+from jsdoctor.configuration.file import ConfigurationError, RuleSetting
 from jsdoctor.engine.select import SelectionError
 from jsdoctor.model.diagnosis import Cause
 from jsdoctor.model.finding import Severity
@@ -37,11 +36,11 @@ from jsdoctor.model.nearest import did_you_mean
 from jsdoctor.model.option import option_fields, request_from
 from jsdoctor.model.plan import Plan, Step
 from jsdoctor.model.preflight import GoNoGo, Obstacle, PreflightReport
+from jsdoctor.model.problems import Problem, UsageProblem
 from jsdoctor.model.report import Incident, Report, Result
 from jsdoctor.model.typed import decode_as
-from jsdoctor.parse.configuration import ConfigurationError, RuleSetting
-from jsdoctor.parse.front_matter import PageError
-from jsdoctor.parse.scrubbed import scrubbed
+from jsdoctor.pages.front_matter import PageError
+from jsdoctor.redaction.scrubbed import scrubbed
 from jsdoctor.remedy.journal import shareable
 from jsdoctor.render.diagnosis import Consultation, render_diagnosis
 from jsdoctor.render.diagnosis_json import render_diagnosis_json
@@ -51,6 +50,7 @@ from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.plan_text import render_plan
 from jsdoctor.render.preflight import render_preflight
 from jsdoctor.render.preflight_json import render_preflight_json
+from jsdoctor.sources.connect.options import ConnectionOptions
 from jsdoctor.sources.connection import resolve_logins
 from jsdoctor.sources.request import REQUESTS, EvidenceRequest, evidence_request
 

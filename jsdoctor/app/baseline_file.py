@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.configuration.baseline import BaselineError, parse_baseline
+from jsdoctor.model.problems import UsageProblem
 from jsdoctor.model.suppression import Baseline
-from jsdoctor.parse.baseline import BaselineError, parse_baseline
 
 
 def load_baseline(path: Path) -> Baseline:

@@ -10,11 +10,11 @@ from jsdoctor.app.collecting import collected, need_of
 from jsdoctor.app.configuration import load_configuration
 from jsdoctor.app.messages import LOGGED, Messages
 from jsdoctor.app.request import CapacityOptions
-from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.capacity import capacity
 from jsdoctor.model.capacity import CapacityReport, StreamRoom
 from jsdoctor.model.host import HostFacts
 from jsdoctor.model.option import given_options
+from jsdoctor.model.problems import UsageProblem
 from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import Accounts, ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries

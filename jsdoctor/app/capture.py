@@ -15,30 +15,30 @@ from jsdoctor.app.messages import LOGGED, Messages
 from jsdoctor.app.outputs import OutputTarget
 from jsdoctor.app.request import ConfigurationRequest, JudgeRequest
 from jsdoctor.app.rulebook import open_rulebook
-from jsdoctor.collect.bundle.write import require_place, write_bundle
-from jsdoctor.collect.connect.settings import ConnectionSettings
-from jsdoctor.collect.live.monitor_url import parse_monitor_url
-from jsdoctor.collect.logs.selected import SelectedLog
-from jsdoctor.collect.problems import Problem
+from jsdoctor.bundles.bundle import ServerNote, encode_bundle
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.exchange import Sample
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.problems import Problem
 from jsdoctor.model.report import Report
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.wording import counted
-from jsdoctor.parse.assemble import assemble
-from jsdoctor.parse.bundle import ServerNote, encode_bundle
-from jsdoctor.parse.redact import Secret, redact
+from jsdoctor.redaction.redact import Secret, redact
 from jsdoctor.render.escape import printable
+from jsdoctor.replies.assemble import assemble
 from jsdoctor.sources.api_access import api_secrets
+from jsdoctor.sources.archives.selected import SelectedLog
 from jsdoctor.sources.base import Need, Role, Run
-from jsdoctor.sources.bundle import log_gaps
+from jsdoctor.sources.bundle.source import log_gaps
+from jsdoctor.sources.bundle.write import require_place, write_bundle
 from jsdoctor.sources.collect import opened
+from jsdoctor.sources.connect.settings import ConnectionSettings
 from jsdoctor.sources.connection import resolve_logins
 from jsdoctor.sources.headline import headline
 from jsdoctor.sources.listing import sources_of
 from jsdoctor.sources.log_selection import searched_for, select_logs
 from jsdoctor.sources.request import CapturedRequest, EvidenceRequest
+from jsdoctor.sources.servers.monitor_url import parse_monitor_url
 
 REPORT = "report.html"
 """The member with the report, which readers of the evidence ignore."""

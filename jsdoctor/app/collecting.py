@@ -11,13 +11,13 @@ from msgspec.structs import replace
 from jsdoctor.app.judging import Judging
 from jsdoctor.app.messages import LOGGED, Messages
 from jsdoctor.checks.registry import Check
-from jsdoctor.collect.problems import Problem
+from jsdoctor.configuration.file import Configuration
 from jsdoctor.model.evidence import Evidence, EvidenceSet, Gaps
 from jsdoctor.model.logins import Logins
+from jsdoctor.model.problems import Problem
 from jsdoctor.model.report import EvidenceOrigin, Report
 from jsdoctor.model.rule import Rule
 from jsdoctor.model.suppression import Suppressions
-from jsdoctor.parse.configuration import Configuration
 from jsdoctor.sources.base import Collection, Need, Run, Source
 from jsdoctor.sources.collect import collect as collect_from
 from jsdoctor.sources.listing import sources_of

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from jsdoctor.app.request import ENVIRONMENT_VARIABLE, ConfigurationRequest
-from jsdoctor.collect.problems import UsageProblem
-from jsdoctor.parse.configuration import Configuration, in_environment, parse_configuration
+from jsdoctor.configuration.file import Configuration, in_environment, parse_configuration
+from jsdoctor.model.problems import UsageProblem
 
 
 def load_configuration(request: ConfigurationRequest) -> Configuration:

@@ -15,7 +15,7 @@ from jsdoctor.app.judging import Judging, open_judging
 from jsdoctor.app.messages import LOGGED, Messages
 from jsdoctor.app.outputs import OutputTarget
 from jsdoctor.app.request import Address, JudgeRequest, ListenRequest
-from jsdoctor.collect.problems import Problem, UsageProblem
+from jsdoctor.model.problems import Problem, UsageProblem
 from jsdoctor.model.report import Report
 from jsdoctor.render.prometheus import CONTENT_TYPE
 from jsdoctor.sources.request import EvidenceRequest

@@ -15,7 +15,7 @@ from jsdoctor.app.configuration import load_configuration
 from jsdoctor.app.outputs import writes_nagios
 from jsdoctor.app.request import JudgeRequest
 from jsdoctor.app.rulebook import Rulebook, open_rulebook
-from jsdoctor.collect.rule_pages import known_defects
+from jsdoctor.configuration.file import Configuration
 from jsdoctor.engine.change import without_existing
 from jsdoctor.engine.incidents import incidents
 from jsdoctor.engine.manifest_change import drift_gaps, manifest_change
@@ -32,8 +32,8 @@ from jsdoctor.model.report import EvidenceOrigin, Report
 from jsdoctor.model.suppression import Baseline, Suppressions, Waiver
 from jsdoctor.model.topology import Topology
 from jsdoctor.model.traffic_summary import TrafficSummary, traffic_summaries
-from jsdoctor.parse.configuration import Configuration
 from jsdoctor.remedy.offer import flagged, with_offers
+from jsdoctor.sources.rule_pages import known_defects
 
 ParameterValues = dict[str, dict[str, float | int | None]]
 """By rule code and parameter name, in the parameter's unit."""

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.model.problems import UsageProblem
 from jsdoctor.render.formats import ReportFormat
 
 SUFFIXES = {suffix: format_.value for format_ in ReportFormat for suffix in format_.suffixes}

@@ -20,14 +20,14 @@ import msgspec
 from msgspec.structs import replace
 
 from jsdoctor.app.rulebook import open_rulebook
-from jsdoctor.collect.logs.codec import codec_of, is_tar, is_utf16, not_a_log
-from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.bundles.audit_archive_manifest import ARCHIVE_MANIFEST
+from jsdoctor.bundles.bundle import MANIFEST
+from jsdoctor.logs.lines.matcher import Matcher
+from jsdoctor.logs.paste.rewrite import Rewriter
+from jsdoctor.model.problems import UsageProblem
 from jsdoctor.model.rule import Rule
-from jsdoctor.parse.audit_archive_manifest import ARCHIVE_MANIFEST
-from jsdoctor.parse.bundle import MANIFEST
-from jsdoctor.parse.file_kinds import PEEK, FileKind, IsLog, of_bytes, of_text
-from jsdoctor.parse.logs.lines.matcher import Matcher
-from jsdoctor.parse.logs.paste.rewrite import Rewriter
+from jsdoctor.sources.codec import codec_of, is_tar, is_utf16, not_a_log
+from jsdoctor.sources.file_kinds import PEEK, FileKind, IsLog, of_bytes, of_text
 from jsdoctor.sources.request import (
     EvidenceRequest,
     LogRequest,

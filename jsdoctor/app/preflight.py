@@ -15,8 +15,7 @@ from jsdoctor.app.configuration import load_configuration
 from jsdoctor.app.messages import LOGGED, Messages
 from jsdoctor.app.request import StopRequest
 from jsdoctor.app.rulebook import open_rulebook
-from jsdoctor.collect.problems import UsageProblem
-from jsdoctor.collect.rule_pages import known_defects, known_releases
+from jsdoctor.configuration.file import Configuration
 from jsdoctor.engine.preflight.choice import NoSuchServerError, chosen
 from jsdoctor.engine.preflight.groups import Landscape
 from jsdoctor.engine.preflight.judge import preflight
@@ -29,16 +28,17 @@ from jsdoctor.model.links import Links
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.logins import Logins
 from jsdoctor.model.preflight import GoNoGo, Obstacle, Preflight, PreflightReport
+from jsdoctor.model.problems import UsageProblem
 from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries
-from jsdoctor.parse.configuration import Configuration
 from jsdoctor.remedy.families.settings import edit_stream
 from jsdoctor.remedy.offer import flagged
 from jsdoctor.remedy.operation import typed
 from jsdoctor.sources.base import Role, Source
 from jsdoctor.sources.listing import sources_of
 from jsdoctor.sources.request import EvidenceRequest
+from jsdoctor.sources.rule_pages import known_defects, known_releases
 
 _REQUIRED = (SnapshotSeries, Servers, RaftGroups)
 _OPTIONAL = (Connections, Links, ConnectedServer)

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Annotated, ClassVar, NamedTuple
 
 from jsdoctor.app.outputs import Color, OutputTarget, parse_target, resolve
+from jsdoctor.configuration.file import RuleSetting
+from jsdoctor.configuration.option_values import parse_setting, parse_size
 from jsdoctor.model.capacity import StorageType
+from jsdoctor.model.duration import parse_positive_seconds
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.harm import Acceptance
 from jsdoctor.model.option import option
 from jsdoctor.model.release import release
-from jsdoctor.parse.configuration import RuleSetting
-from jsdoctor.parse.duration import parse_positive_seconds
-from jsdoctor.parse.option_values import parse_setting, parse_size
 from jsdoctor.render.formats import ReportFormat
 
 ENVIRONMENT_VARIABLE = "JSDOCTOR_ENVIRONMENT"

@@ -9,15 +9,15 @@ from pathlib import Path
 import msgspec
 
 from jsdoctor.checks.registry import Check, load_checks
-from jsdoctor.collect.problems import UsageProblem
-from jsdoctor.collect.rule_pages import api_errors, shipped_pages, symptom_pages, user_pages, vocabulary
+from jsdoctor.configuration.file import ConfigurationError
 from jsdoctor.engine.loader import load_rules
 from jsdoctor.engine.policies import policy_rules
 from jsdoctor.engine.symptoms import SymptomBook, load_symptoms
 from jsdoctor.model.policy import Policy
+from jsdoctor.model.problems import UsageProblem
 from jsdoctor.model.rule import Rule
-from jsdoctor.parse.configuration import ConfigurationError
 from jsdoctor.remedy.operation import Action
+from jsdoctor.sources.rule_pages import api_errors, shipped_pages, symptom_pages, user_pages, vocabulary
 
 
 class Rulebook(msgspec.Struct, frozen=True):

@@ -44,11 +44,11 @@ from jsdoctor.cli.option_groups import Given, OptionsOf, SectionedCommand, parse
 from jsdoctor.cli.preflight.command import PREFLIGHT_HELP, preflight
 from jsdoctor.cli.watch.command import WATCH_HELP, watch
 from jsdoctor.cli.where_command import WHERE_HELP, where
-from jsdoctor.collect.connect.options import ConnectionOptions
-from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.evidence import EvidenceSource
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.option import request_from
+from jsdoctor.model.problems import UsageProblem
+from jsdoctor.sources.connect.options import ConnectionOptions
 from jsdoctor.sources.request import (
     EventsRequest,
     LokiRequest,
@@ -121,7 +121,7 @@ def _redacted() -> Iterator[None]:
         yield
     except Exception as error:
         if hasattr(error, "format_message"):  # a ClickException, whichever copy of click typer brings
-            from jsdoctor.parse.redact import scrub_line
+            from jsdoctor.redaction.redact import scrub_line
 
             error.message = scrub_line(str(getattr(error, "message", "")))  # type: ignore[attr-defined]
         raise

@@ -9,9 +9,9 @@ import typer
 
 from jsdoctor.app.request import CapacityOptions
 from jsdoctor.cli.option_groups import Given, OptionsOf, takes
-from jsdoctor.collect.connect.options import ConnectionOptions
 from jsdoctor.model.option import request_from
 from jsdoctor.sources import request as asked
+from jsdoctor.sources.connect.options import ConnectionOptions
 
 if TYPE_CHECKING:
     from jsdoctor.engine.verdict import ExitCode
@@ -50,7 +50,7 @@ def capacity(given: Given) -> None:
         from jsdoctor.cli.console import MESSAGES
         from jsdoctor.cli.output import write_results
         from jsdoctor.engine.verdict import ExitCode
-        from jsdoctor.parse.scrubbed import scrubbed
+        from jsdoctor.redaction.scrubbed import scrubbed
         from jsdoctor.render.capacity import render_capacity, render_capacity_json
 
         live = not (given["bundle"] or given["prometheus"])

@@ -14,7 +14,7 @@ from jsdoctor.cli.report_output import rendered
 from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.report import Report
-from jsdoctor.parse.redact import MIN_GIVEN
+from jsdoctor.redaction.redact import MIN_GIVEN
 
 _GAPS_SHOWN = 5
 

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from jsdoctor.app.request import CompareRequest
 from jsdoctor.cli.output import options_for, write_output
-from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.comparison import ReportComparison, compare, exit_code
 from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.model.finding import Severity
+from jsdoctor.model.problems import UsageProblem
 from jsdoctor.model.report import SCHEMA
 from jsdoctor.model.saved_report import SavedReport
 from jsdoctor.model.typed import decode_as

@@ -13,20 +13,20 @@ from jsdoctor.app.configuration import load_configuration
 from jsdoctor.app.request import ConfigurationRequest
 from jsdoctor.app.rulebook import Rulebook, open_rulebook
 from jsdoctor.cli.report_output import DEFAULT_MAX_EXAMPLES
-from jsdoctor.collect.connect.options import connection_options
-from jsdoctor.collect.live.monitor_url import parse_monitor_url
-from jsdoctor.collect.logs.part import log_scan
+from jsdoctor.configuration.file import Configuration
 from jsdoctor.engine.overrides import overrides, severities_of
 from jsdoctor.engine.suppression import resolve_waivers
 from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.option import request_from
-from jsdoctor.parse.configuration import Configuration
 from jsdoctor.render.escape import printable
 from jsdoctor.render.wording import quantity
+from jsdoctor.sources.archives.part import log_scan
+from jsdoctor.sources.connect.options import connection_options
 from jsdoctor.sources.connection import resolve_connection, resolve_logins
 from jsdoctor.sources.live import pace
 from jsdoctor.sources.request import LiveRequest
+from jsdoctor.sources.servers.monitor_url import parse_monitor_url
 
 _DEFAULT = "default"
 

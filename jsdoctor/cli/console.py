@@ -48,7 +48,7 @@ def _columns(stream: TextIO) -> int:
 
 def say(message: str, hint: str = "") -> None:
     """One message for the person, on stderr, with what to do next below it; without what has the shape of a secret."""
-    from jsdoctor.parse.redact import scrub_line
+    from jsdoctor.redaction.redact import scrub_line
 
     sys.stderr.write(f"jsdoctor: {printable(scrub_line(message))}\n")
     for line in scrub_line(hint).splitlines():  # a PEM block has several lines

@@ -12,10 +12,10 @@ from jsdoctor.app.outputs import Color
 from jsdoctor.app.request import JudgeRequest
 from jsdoctor.cli.check_run import run_check
 from jsdoctor.cli.console import say
-from jsdoctor.collect.connect.options import ConnectionOptions
 from jsdoctor.demo.faults import CONFIG, FAULTS, plant_all
 from jsdoctor.demo.server import NatsServer, find_binary
 from jsdoctor.engine.verdict import ExitCode, NagiosState
+from jsdoctor.sources.connect.options import ConnectionOptions
 from jsdoctor.sources.request import EvidenceRequest
 
 

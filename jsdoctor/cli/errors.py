@@ -9,12 +9,12 @@ import traceback
 from collections.abc import Callable
 
 from jsdoctor.cli.console import ascii_only, say
-from jsdoctor.collect.problems import Problem, UsageProblem
+from jsdoctor.configuration.file import ConfigurationError
 from jsdoctor.demo.errors import BinaryNotFoundError, ServerStartError
 from jsdoctor.engine.select import SelectionError
 from jsdoctor.engine.verdict import ExitCode, NagiosState
-from jsdoctor.parse.configuration import ConfigurationError
-from jsdoctor.parse.front_matter import PageError
+from jsdoctor.model.problems import Problem, UsageProblem
+from jsdoctor.pages.front_matter import PageError
 
 
 def guarded(work: Callable[[], ExitCode | NagiosState], nagios: bool = False) -> ExitCode | NagiosState:
@@ -32,7 +32,7 @@ def guarded(work: Callable[[], ExitCode | NagiosState], nagios: bool = False) ->
 
     code = _guarded(work, tell)
     if reported:
-        from jsdoctor.parse.redact import scrub_line
+        from jsdoctor.redaction.redact import scrub_line
         from jsdoctor.render.nagios import unknown_line
 
         sys.stdout.write(unknown_line(scrub_line("; ".join(reported)), ascii_only(sys.stdout)))

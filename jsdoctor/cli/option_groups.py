@@ -19,9 +19,9 @@ from typer.core import TyperCommand
 
 from jsdoctor.app.request import ChangeRequest, ConfigurationRequest, ReportRequest, RuleRequest
 from jsdoctor.cli.completion import complete_rule, complete_setting, complete_symptom
-from jsdoctor.collect.connect.options import ConnectionOptions
 from jsdoctor.model.option import OptionField, option_fields
 from jsdoctor.sources import request as asked
+from jsdoctor.sources.connect.options import ConnectionOptions
 
 Given = dict[str, Any]
 """What was given for the options of a command's groups, by name; of the types that the groups declare."""

@@ -11,7 +11,7 @@ from typing import Any
 from jsdoctor.app.outputs import Color
 from jsdoctor.app.request import OutputRequest
 from jsdoctor.cli.console import ascii_only, say, use_color, width_of
-from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.model.problems import UsageProblem
 from jsdoctor.render.options import RenderOptions
 
 Renderer = Callable[[Any, RenderOptions], str]

@@ -9,7 +9,7 @@ from jsdoctor.app.outputs import OutputTarget
 from jsdoctor.cli.console import say
 from jsdoctor.cli.output import append_step_summary, options_for, write_output
 from jsdoctor.model.report import Report
-from jsdoctor.parse.scrubbed import scrubbed
+from jsdoctor.redaction.scrubbed import scrubbed
 from jsdoctor.render.closing import verdict_sentence
 from jsdoctor.render.formats import FORMATS
 from jsdoctor.render.options import RenderOptions
@@ -55,6 +55,6 @@ def render_options(judging: Judging, target: OutputTarget) -> RenderOptions:
 
 
 def _source_line(file: str, number: int) -> str:
-    from jsdoctor.collect.manifests.load import source_line
+    from jsdoctor.sources.manifests.load import source_line
 
     return source_line(file, number)

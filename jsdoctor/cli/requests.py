@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from jsdoctor.app.request import JudgeRequest
-from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.option import request_from
+from jsdoctor.model.problems import UsageProblem
 from jsdoctor.sources.request import EvidenceRequest, evidence_request
 
 

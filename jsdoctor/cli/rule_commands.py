@@ -16,12 +16,12 @@ from jsdoctor.app.request import ConfigurationRequest
 from jsdoctor.app.rulebook import Rulebook, open_rulebook, open_symptoms
 from jsdoctor.checks.registry import Check
 from jsdoctor.cli.output import options_for
-from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.configuration.file import Configuration, ConfigurationError
 from jsdoctor.engine.select import find_rule
 from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.model.evidence import EvidenceSource
+from jsdoctor.model.problems import UsageProblem
 from jsdoctor.model.rule import Risk, Rule
-from jsdoctor.parse.configuration import Configuration, ConfigurationError
 from jsdoctor.render.explain import api_error_markdown, page_markdown, symptom_markdown
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.rule_list import rules_json, rules_text

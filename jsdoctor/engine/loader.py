@@ -9,8 +9,8 @@ import msgspec
 from jsdoctor.checks.registry import Check
 from jsdoctor.model.nearest import did_you_mean
 from jsdoctor.model.rule import Rule, RuleStatus
-from jsdoctor.parse.front_matter import PageError
-from jsdoctor.parse.rule_page import parse_rule_page
+from jsdoctor.pages.front_matter import PageError
+from jsdoctor.pages.rule_page import parse_rule_page
 
 RESERVED_PREFIX = "JSD"
 """Codes with this prefix belong to jsdoctor; rules that users add must use another."""

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from jsdoctor.configuration.file import ConfigurationError, RuleSetting, SeveritySettings
 from jsdoctor.engine.select import SelectionError, codes_of, find_rule
 from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.nearest import did_you_mean
 from jsdoctor.model.report import Result
 from jsdoctor.model.rule import Rule
-from jsdoctor.parse.configuration import ConfigurationError, RuleSetting, SeveritySettings
-from jsdoctor.parse.rule_page import param_value
+from jsdoctor.pages.rule_page import param_value
 
 
 def overrides(

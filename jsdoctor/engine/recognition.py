@@ -11,12 +11,12 @@ import msgspec
 
 from jsdoctor.engine.passages import MIN_WORDS, passages
 from jsdoctor.engine.symptoms import SymptomBook
+from jsdoctor.logs.lines.line import read_line
+from jsdoctor.logs.lines.matcher import Matcher
+from jsdoctor.logs.paste.rewrite import Rewriter
 from jsdoctor.model.rule import Rule, Signature
 from jsdoctor.model.sentence import Topic, Vocabulary
 from jsdoctor.model.symptom import ApiErrorCode, Symptom
-from jsdoctor.parse.logs.lines.line import read_line
-from jsdoctor.parse.logs.lines.matcher import Matcher
-from jsdoctor.parse.logs.paste.rewrite import Rewriter
 
 MAX = 4
 _MIN = 4.0

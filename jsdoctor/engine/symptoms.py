@@ -14,8 +14,8 @@ from jsdoctor.model.rule import Rule, RuleStatus
 from jsdoctor.model.sentence import Vocabulary
 from jsdoctor.model.symptom import ApiErrorCode, Symptom
 from jsdoctor.model.typed import decode_as
-from jsdoctor.parse.front_matter import PageError
-from jsdoctor.parse.symptom_page import parse_symptom_page, parse_vocabulary
+from jsdoctor.pages.front_matter import PageError
+from jsdoctor.pages.symptom_page import parse_symptom_page, parse_vocabulary
 
 
 class SymptomBook(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""All kinds of evidence. A new one is a class in its own module, a name here, and its parser in `parse.assemble`."""
+"""All kinds of evidence. A new one is a class in its own module, a name here, and its parser in `replies.assemble`."""
 
 from __future__ import annotations
 

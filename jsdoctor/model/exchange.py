@@ -35,16 +35,16 @@ class Access(StrEnum):
 class Endpoint(StrEnum):
     """What was requested. Values are the server's own names.
 
-    The body of `STORED_MESSAGES` has our own form, without message contents (`parse.stored_columns`).
+    The body of `STORED_MESSAGES` has our own form, without message contents (`replies.stored`).
     `…_AGAIN` were requested after the last sample, for assets that changed while it was taken.
     The body of `STREAM_SUBJECTS` has our own form, with the few subjects that are near a filter
-    (`parse.near_subjects`).
+    (`replies.near_subjects`).
     The body of `CONSUMERS_AT_REST` is a list of streams whose consumers cannot have changed since the last sample.
     The body of `ACK_METRICS` is a list of the metrics that were received while samples were taken, as the server wrote
     them.
     The body of `CLIENT_ADDRESSES` is what became of each address in `CONNECT_INFO` (`model.client_addresses`).
-    The body of `PACKETS` is the result of reading captures (`parse.packets.kept`), never the packets. The bodies of
-    `HOST` (`parse.host`) and `KUBERNETES` (`model.kubernetes`) have our own form.
+    The body of `PACKETS` is the result of reading captures (`packets.kept`), never the packets. The bodies of
+    `HOST` (`sources.host`) and `KUBERNETES` (`model.kubernetes`) have our own form.
     """
 
     VARZ = "VARZ"

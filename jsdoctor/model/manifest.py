@@ -145,7 +145,7 @@ class DeclaredConsumer(DeclaredAsset, frozen=True, kw_only=True):
 class DeclaredServers(msgspec.Struct, frozen=True, kw_only=True):
     """A nats-server configuration file, or the values of the official Helm chart: one server, or several equal ones.
 
-    `settings` holds the settings by names of this project's own (see `parse.manifests.server_config`); `places` their
+    `settings` holds the settings by names of this project's own (see `manifests.server_config`); `places` their
     positions. `unclear` names settings that depend on what is not in the files: environment variables, secrets,
     patches. `config_map` is the ConfigMap or Secret that holds the configuration, in `namespace` if it names one.
     """

@@ -1,6 +1,6 @@
 """What servers report: the fields that they always send, and which of them a reply lacks.
 
-A field that a reply lacks has its default, which nobody reported: `parse.unread` hides it from checks.
+A field that a reply lacks has its default, which nobody reported: `replies.unread` hides it from checks.
 """
 
 from __future__ import annotations

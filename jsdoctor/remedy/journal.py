@@ -20,9 +20,9 @@ import msgspec
 
 from jsdoctor.model.plan import Json, Plan, Request, Step
 from jsdoctor.model.typed import decode_as
-from jsdoctor.parse.raw_configs import is_withheld, withheld
-from jsdoctor.parse.redact import scrub_line
-from jsdoctor.parse.scrubbed import scrubbed
+from jsdoctor.redaction.raw_configs import is_withheld, withheld
+from jsdoctor.redaction.redact import scrub_line
+from jsdoctor.redaction.scrubbed import scrubbed
 from jsdoctor.remedy.backup.files import sync_dir
 from jsdoctor.remedy.operation import JournalNote
 

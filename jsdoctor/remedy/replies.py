@@ -13,7 +13,7 @@ from typing import Any
 
 from jsdoctor.model.jetstream import setting_text
 from jsdoctor.model.plan import Change, Json
-from jsdoctor.parse.raw_configs import agree, withheld
+from jsdoctor.redaction.raw_configs import agree, withheld
 
 _SERVERS_OWN = ("_nats.ver", "_nats.level", "_nats.req.level")
 

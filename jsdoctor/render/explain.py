@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from jsdoctor.engine.symptoms import SymptomBook
+from jsdoctor.model.duration import format_duration
 from jsdoctor.model.rule import Param, Rule, RuleStatus, Unit
 from jsdoctor.model.symptom import ApiErrorCode, Symptom
-from jsdoctor.parse.duration import format_duration
 from jsdoctor.render.escape import ascii_only, printable
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.site import rule_url, symptom_url

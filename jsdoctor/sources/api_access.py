@@ -7,12 +7,12 @@ import re
 import sys
 from typing import TYPE_CHECKING, Protocol
 
-from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.model.problems import UsageProblem
 
 if TYPE_CHECKING:
-    from jsdoctor.collect.connect.settings import ConnectionSettings
-    from jsdoctor.collect.http_api import ApiAccess
-    from jsdoctor.parse.redact import Secret
+    from jsdoctor.redaction.redact import Secret
+    from jsdoctor.sources.connect.settings import ConnectionSettings
+    from jsdoctor.sources.http_api import ApiAccess
 
 _SLOWEST_S = 30.0
 """Timeout in seconds: queries of days of metrics or logs take longer than replies of a server."""
@@ -50,9 +50,9 @@ def _token(option: str, request: ApiRequest) -> str:
 
 def api_access(option: str, request: ApiRequest, settings: ConnectionSettings) -> ApiAccess:
     """The access to the API that `option` names. Raises `UsageProblem` for a URL or TLS files that cannot be used."""
-    from jsdoctor.collect.connect.tls import plan_tls
-    from jsdoctor.collect.http_api import ApiAccess
-    from jsdoctor.collect.live.monitor_url import parse_monitor_url
+    from jsdoctor.sources.connect.tls import plan_tls
+    from jsdoctor.sources.http_api import ApiAccess
+    from jsdoctor.sources.servers.monitor_url import parse_monitor_url
 
     url = parse_monitor_url(request.url, option)
     token = _token(option, request)
@@ -74,8 +74,8 @@ def api_secrets(option: str, request: ApiRequest) -> tuple[Secret, ...]:
     """What must not be kept of an access: token, password, and headers that log in. A tenant is no secret: its name
     may be that of a stream. Raises `UsageProblem` for a URL that cannot be used.
     """
-    from jsdoctor.collect.live.monitor_url import parse_monitor_url
-    from jsdoctor.parse.redact import Secret
+    from jsdoctor.redaction.redact import Secret
+    from jsdoctor.sources.servers.monitor_url import parse_monitor_url
 
     login = parse_monitor_url(request.url, option).login
     values = [value for name, value in request.headers if _LOGS_IN.search(name)]
@@ -89,6 +89,6 @@ def api_secrets(option: str, request: ApiRequest) -> tuple[Secret, ...]:
 
 def print_query(query: str) -> None:
     """`--show-queries`: a query on stderr, before it is sent."""
-    from jsdoctor.parse.redact import scrub_line
+    from jsdoctor.redaction.redact import scrub_line
 
     sys.stderr.write(f"query: {scrub_line(query)}\n")

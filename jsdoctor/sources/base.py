@@ -13,8 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jsdoctor.checks.registry import Check
-from jsdoctor.collect.connect.settings import ConnectionSettings
-from jsdoctor.collect.problems import Problem
+from jsdoctor.configuration.file import Configuration
 from jsdoctor.model.evidence import Evidence, EvidenceSet, Gaps
 from jsdoctor.model.evidence_kinds import KINDS
 from jsdoctor.model.exchange import Exchange, Sample
@@ -24,14 +23,15 @@ from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.logins import NO_LOGINS, Logins
 from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.packets import PacketEvidence
+from jsdoctor.model.problems import Problem
 from jsdoctor.model.report import EvidenceOrigin
 from jsdoctor.model.rule import Rule
 from jsdoctor.model.window import Window
-from jsdoctor.parse.configuration import Configuration
+from jsdoctor.sources.connect.settings import ConnectionSettings
 from jsdoctor.sources.request import EventsRequest, ReaderRequest
 
 if TYPE_CHECKING:
-    from jsdoctor.parse.pasted.sample import Pasted
+    from jsdoctor.pasted.sample import Pasted
 
 
 class Role(IntEnum):
@@ -267,8 +267,8 @@ class Collection:
             return whole
         if not self.deployed:
             return _nothing_but([word for kind, word in _WORDS.items() if kind in self.kinds])
-        from jsdoctor.parse.assemble import assemble  # what is only listed needs none: a question, a mistake
-        from jsdoctor.parse.pasted.sample import with_unseen
+        from jsdoctor.pasted.sample import with_unseen
+        from jsdoctor.replies.assemble import assemble  # what is only listed needs none: a question, a mistake
 
         evidence = assemble(self.samples)
         unseen = [reading.unseen for reading in self.readings if reading.unseen is not None]
@@ -280,7 +280,7 @@ def _joined(evidence: EvidenceSet, reading: Reading) -> EvidenceSet:
     for kind in reading.evidence:
         evidence = evidence.joined(kind)
     if reading.replied:
-        from jsdoctor.parse.unread import with_unread
+        from jsdoctor.replies.unread import with_unread
 
         evidence = with_unread(evidence, *reading.replied)
     if reading.gaps and not reading.exchanges:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
-from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.model.problems import UsageProblem
 from jsdoctor.model.window import Window
 from jsdoctor.sources.base import Collection, Need, Role, Run, Source
 

@@ -6,11 +6,11 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 
-from jsdoctor.collect.connect.contexts import config_home
-from jsdoctor.collect.connect.options import ConnectionOptions
-from jsdoctor.collect.connect.settings import ConnectionSettings, resolve
-from jsdoctor.collect.problems import UsageProblem
-from jsdoctor.parse.configuration import Configuration
+from jsdoctor.configuration.file import Configuration
+from jsdoctor.model.problems import UsageProblem
+from jsdoctor.sources.connect.contexts import config_home
+from jsdoctor.sources.connect.options import ConnectionOptions
+from jsdoctor.sources.connect.settings import ConnectionSettings, resolve
 
 _OF_ONE_LOGIN = ("server", "user", "password", "token", "creds", "nkey")
 

@@ -10,24 +10,24 @@ from functools import partial
 
 import msgspec
 
-from jsdoctor.collect.clock.ntp_host import parse_ntp_host
-from jsdoctor.collect.connect.connection import connect
-from jsdoctor.collect.connect.settings import ConnectionSettings
-from jsdoctor.collect.connect.tls import plan_tls
-from jsdoctor.collect.gather import gather
-from jsdoctor.collect.host.reading import read_host, require_linux
-from jsdoctor.collect.live.monitor_url import parse_monitor_url
-from jsdoctor.collect.problems import ConnectProblem, Problem
 from jsdoctor.engine.planner import CollectionPlan, plan_of_login
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.problems import ConnectProblem, Problem
 from jsdoctor.model.report import EvidenceOrigin
 from jsdoctor.model.server import Servers
 from jsdoctor.model.snapshot import SnapshotSeries
-from jsdoctor.parse.assemble import assemble
-from jsdoctor.parse.logins import logins_of, of_several_logins
+from jsdoctor.replies.assemble import assemble
+from jsdoctor.replies.logins import logins_of, of_several_logins
 from jsdoctor.sources.base import Reading
+from jsdoctor.sources.clock.ntp_host import parse_ntp_host
+from jsdoctor.sources.connect.connection import connect
+from jsdoctor.sources.connect.settings import ConnectionSettings
+from jsdoctor.sources.connect.tls import plan_tls
+from jsdoctor.sources.host import read_host, require_linux
+from jsdoctor.sources.sampling import gather
+from jsdoctor.sources.servers.monitor_url import parse_monitor_url
 
 
 def gathered(

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from jsdoctor.collect.bundle.read import Earlier, read_history
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
@@ -17,9 +16,10 @@ from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.model.trend import History, is_same_deployment
 from jsdoctor.model.window import Window
 from jsdoctor.model.wording import counted
-from jsdoctor.parse.assemble import assemble
-from jsdoctor.parse.server_past import past_sample, server_past
+from jsdoctor.replies.assemble import assemble
+from jsdoctor.replies.server_past import past_sample, server_past
 from jsdoctor.sources.base import Collection, Need, Reading, Role, Run, Source
+from jsdoctor.sources.bundle.read import Earlier, read_history
 
 _OF_SERVERS = timedelta(days=7)
 """Of links and starts that are longer ago, none says what is wrong now."""

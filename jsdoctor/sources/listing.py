@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.option import given_options
+from jsdoctor.model.problems import UsageProblem
 from jsdoctor.sources.base import Role, Source
 from jsdoctor.sources.request import EvidenceRequest
 
@@ -39,7 +39,7 @@ def sources_of(request: EvidenceRequest, *, live: bool = False) -> tuple[Source,
         sources.insert(0, LiveDeployment(request.live, request.connection, options))
         described = True
     if request.prometheus.url:
-        from jsdoctor.sources.prometheus import PrometheusMetrics
+        from jsdoctor.sources.prometheus.source import PrometheusMetrics
 
         sources.append(
             PrometheusMetrics(request.prometheus, request.connection, request.queries.shown, is_past=described)
@@ -49,11 +49,11 @@ def sources_of(request: EvidenceRequest, *, live: bool = False) -> tuple[Source,
 
 def _named(request: EvidenceRequest) -> Iterator[Source]:
     if request.kube.wanted:
-        from jsdoctor.sources.kube import KubernetesPods
+        from jsdoctor.sources.kube.source import KubernetesPods
 
         yield KubernetesPods(request.kube, logs_elsewhere=bool(request.loki.url))
     if request.captured.bundle:
-        from jsdoctor.sources.bundle import BundleFile
+        from jsdoctor.sources.bundle.source import BundleFile
 
         yield BundleFile(request.captured.bundle)
     if request.pasted:
@@ -73,14 +73,14 @@ def _named(request: EvidenceRequest) -> Iterator[Source]:
 
         yield LogPaths(request.logs.paths)
     if request.loki.url:
-        from jsdoctor.sources.loki import LokiLines
+        from jsdoctor.sources.loki.source import LokiLines
 
         yield LokiLines(request.loki, request.connection, request.queries.shown)
     if request.manifests.paths:
-        from jsdoctor.sources.manifests import ManifestFiles
+        from jsdoctor.sources.manifests.source import ManifestFiles
 
         yield ManifestFiles(request.manifests.paths)
     if request.packets.captures:
-        from jsdoctor.sources.packets import PacketCaptures
+        from jsdoctor.sources.packets.source import PacketCaptures
 
         yield PacketCaptures(request.packets.captures)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-from jsdoctor.collect.connect.options import ConnectionOptions
+from jsdoctor.configuration.file import Configuration
 from jsdoctor.engine.planner import CollectionPlan, plan_collection, plan_scan
-from jsdoctor.parse.configuration import Configuration
 from jsdoctor.sources.base import Collection, Need, Reading, Role, Run, Source
+from jsdoctor.sources.connect.options import ConnectionOptions
 from jsdoctor.sources.connection import resolve_logins
 from jsdoctor.sources.request import LiveRequest
 

@@ -7,9 +7,9 @@ from importlib.util import find_spec
 
 import msgspec
 
-from jsdoctor.collect.logs.spark.choice import SparkChoice
-from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.model.problems import UsageProblem
 from jsdoctor.render.wording import quantity
+from jsdoctor.sources.archives.spark.choice import SparkChoice
 
 SPARK_FROM_BYTES = 2 * 1024**3
 """Text from which logs are read with Spark. A policy, not a break-even: on one machine the same work in

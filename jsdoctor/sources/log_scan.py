@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from jsdoctor.collect.logs.discover import ReadPlan
-from jsdoctor.collect.logs.local import run_local
-from jsdoctor.collect.logs.series import scan_rows
-from jsdoctor.collect.logs.split import longest_packed, split
-from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.logs.scan.native_core import have_native
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.log_scan import Part, ScanSettings
+from jsdoctor.model.problems import UsageProblem
 from jsdoctor.model.wording import span
-from jsdoctor.parse.logs.scan.native_core import have_native
 from jsdoctor.render.wording import quantity
+from jsdoctor.sources.archives.discover import ReadPlan
+from jsdoctor.sources.archives.local import run_local
+from jsdoctor.sources.archives.series import scan_rows
+from jsdoctor.sources.archives.split import longest_packed, split
 from jsdoctor.sources.base import Run
 from jsdoctor.sources.log_engine import choose_engine
 
 if TYPE_CHECKING:
-    from jsdoctor.collect.logs.event_files import EventStore
+    from jsdoctor.sources.archives.event_files import EventStore
 
 _LONG_BYTES = 256 * 1024 * 1024
 """Amount of text in bytes from which reading takes so long that a faster way is mentioned."""
@@ -81,15 +81,15 @@ def _in_processes(scan: _LogScan) -> tuple[LogEvidence, str]:
     read = scan.events.staging.scan if scan.events else scan_rows
     evidence = run_local(scan.settings, scan.parts, processes, scan.progress, scan=read)
     if scan.events is not None:
-        from jsdoctor.collect.logs.event_files import server_names
+        from jsdoctor.sources.archives.event_files import server_names
 
         scan.events.commit(server_names(scan.parts, evidence))
     return evidence, f"read in-process ({processes} process{'es' if processes > 1 else ''})"
 
 
 def _with_spark(scan: _LogScan) -> tuple[LogEvidence, str]:
-    from jsdoctor.collect.logs.spark.driver import run_spark
-    from jsdoctor.collect.logs.spark.session import open_spark
+    from jsdoctor.sources.archives.spark.driver import run_spark
+    from jsdoctor.sources.archives.spark.session import open_spark
 
     spark_choice = scan.run.reader.spark
     scan.run.show("starting Spark" if spark_choice.is_local else f"reaching {spark_choice.place}")
@@ -101,7 +101,7 @@ def _with_spark(scan: _LogScan) -> tuple[LogEvidence, str]:
 
 def _event_store(place: str) -> EventStore:
     try:
-        from jsdoctor.collect.logs.event_files import EventStore
+        from jsdoctor.sources.archives.event_files import EventStore
     except ImportError as error:
         raise UsageProblem(
             f"--events writes Parquet with {error.name}, which is not installed", "pip install 'jsdoctor[logs]'"

@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from jsdoctor.collect.logs.selected import SelectedLog, selected_logs
+from jsdoctor.bundles.bundle import CapturedLog, LogNote, LogServiceNote, captured_log
+from jsdoctor.logs.scan.selection import signature_identity
 from jsdoctor.model.exchange import Sample
 from jsdoctor.model.log_scan import ScanSettings
 from jsdoctor.model.report import EvidenceOrigin
-from jsdoctor.parse.bundle import CapturedLog, LogNote, LogServiceNote, captured_log
-from jsdoctor.parse.logs.scan.selection import signature_identity
-from jsdoctor.parse.redact import scrub_line
+from jsdoctor.redaction.redact import scrub_line
+from jsdoctor.sources.archives.selected import SelectedLog, selected_logs
 from jsdoctor.sources.base import LogFiles, Need, Run
 from jsdoctor.sources.log_scan import LogProgress
 from jsdoctor.sources.logs import planned_logs, signatures_of, window_gaps

@@ -11,10 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jsdoctor.checks.logs.undecided import SHORT_LOG_LINES
-from jsdoctor.collect.logs.discover import ReadPlan, discover
-from jsdoctor.collect.logs.store import STDIN, STREAMS
-from jsdoctor.collect.logs.window import Narrowed, narrowed
-from jsdoctor.collect.rule_pages import known_lines
+from jsdoctor.logs.scan.selection import unsearched
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.log import LogEvidence, LogFile
@@ -23,10 +20,13 @@ from jsdoctor.model.report import EvidenceOrigin
 from jsdoctor.model.rule import Rule, Signature
 from jsdoctor.model.window import Window
 from jsdoctor.model.wording import counted, listed
-from jsdoctor.parse.logs.scan.selection import unsearched
 from jsdoctor.render.wording import quantity
+from jsdoctor.sources.archives.discover import ReadPlan, discover
+from jsdoctor.sources.archives.store import STDIN, STREAMS
+from jsdoctor.sources.archives.window import Narrowed, narrowed
 from jsdoctor.sources.base import Collection, LogFiles, Need, Reading, Run, Source
 from jsdoctor.sources.log_scan import scan_logs
+from jsdoctor.sources.rule_pages import known_lines
 
 
 @dataclass(frozen=True, slots=True)

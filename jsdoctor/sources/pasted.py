@@ -6,9 +6,9 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from jsdoctor.model.report import EvidenceOrigin
-from jsdoctor.parse.file_kinds import pasted_replies
-from jsdoctor.parse.pasted.sample import pasted_sample
+from jsdoctor.pasted.sample import pasted_sample
 from jsdoctor.sources.base import Collection, Need, Reading, Role, Run, Source
+from jsdoctor.sources.file_kinds import pasted_replies
 from jsdoctor.sources.request import PastedText
 
 

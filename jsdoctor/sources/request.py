@@ -14,15 +14,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from jsdoctor.collect.connect.options import ConnectionOptions, connection_options
-from jsdoctor.collect.logs.spark.choice import SparkChoice
-from jsdoctor.collect.problems import UsageProblem
-from jsdoctor.model.option import given_options, option, request_from
-from jsdoctor.model.stored import ScanTarget
-from jsdoctor.model.window import Window
-from jsdoctor.parse.duration import parse_positive_seconds
-from jsdoctor.parse.loki import LogQuery
-from jsdoctor.parse.option_values import (
+from jsdoctor.configuration.option_values import (
     Named,
     parse_header,
     parse_matchers,
@@ -32,7 +24,15 @@ from jsdoctor.parse.option_values import (
     parse_spark_conf,
     parse_timezone,
 )
+from jsdoctor.logs.loki import LogQuery
+from jsdoctor.model.duration import parse_positive_seconds
+from jsdoctor.model.option import given_options, option, request_from
+from jsdoctor.model.problems import UsageProblem
+from jsdoctor.model.stored import ScanTarget
+from jsdoctor.model.window import Window
 from jsdoctor.sources.api_access import TOKENS
+from jsdoctor.sources.archives.spark.choice import SparkChoice
+from jsdoctor.sources.connect.options import ConnectionOptions, connection_options
 from jsdoctor.sources.log_engine import Engine
 from jsdoctor.sources.window import window_of
 

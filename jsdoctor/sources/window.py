@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.model.duration import parse_duration
+from jsdoctor.model.problems import UsageProblem
 from jsdoctor.model.window import Window
-from jsdoctor.parse.duration import parse_duration
 
 
 def window_of(since: str | None, until: str | None, now: datetime | None = None) -> Window | None:

@@ -1,4 +1,4 @@
-//! The scan of logs, compiled. `jsdoctor.parse.logs` has the reference in Python: both give the same rows.
+//! The scan of logs, compiled. `jsdoctor.logs` has the reference in Python: both give the same rows.
 
 pub mod absent;
 pub mod counts;

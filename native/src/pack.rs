@@ -1,4 +1,4 @@
-//! MessagePack, as `jsdoctor.parse.logs.scan.rows` reads it.
+//! MessagePack, as `jsdoctor.logs.scan.rows` reads it.
 #![forbid(unsafe_code)]
 
 use std::borrow::Cow;

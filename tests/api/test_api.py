@@ -16,9 +16,9 @@ import nats
 import pytest
 
 import jsdoctor
-from jsdoctor.collect.connect.options import ConnectionOptions
 from jsdoctor.demo.server import free_ports
 from jsdoctor.model.option import option_fields
+from jsdoctor.sources.connect.options import ConnectionOptions
 from jsdoctor.sources.request import REQUESTS
 from tests.servers import ClusterFactory
 from tests.support.deployment import add_stream

@@ -9,7 +9,6 @@ import pytest
 
 from jsdoctor.checks.cluster_health.known_defects import CONDITIONS
 from jsdoctor.checks.cluster_health.known_defects import known_defects as judged
-from jsdoctor.collect.rule_pages import known_defects
 from jsdoctor.model.defect import Affected, Defect, Harm, KnownDefects
 from jsdoctor.model.finding import Outcome
 from jsdoctor.model.jetstream import (
@@ -24,6 +23,7 @@ from jsdoctor.model.jetstream import (
 from jsdoctor.model.release import release
 from jsdoctor.model.server import ConnectedServer
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream
+from jsdoctor.sources.rule_pages import known_defects
 from tests.servers import ROOT
 
 DEFECTS = known_defects().defects

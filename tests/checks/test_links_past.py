@@ -16,7 +16,7 @@ from jsdoctor.model.finding import Finding, Outcome
 from jsdoctor.model.links import Gateway, Leaf, Links, ServerLinks
 from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.server_past import PastSample, ServerPast
-from jsdoctor.parse.assemble import assemble
+from jsdoctor.replies.assemble import assemble
 from tests.support.evidence import samples_of
 
 Change = Callable[[ServerLinks], ServerLinks]

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from jsdoctor.manifests.terraform import CONSUMER, STREAM
 from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 from jsdoctor.model.manifest import DeclaredConsumer, DeclaredStream, Manifests, Tool
 from jsdoctor.model.setting import FieldKind, FieldRow, rows
-from jsdoctor.parse.manifests.terraform import CONSUMER, STREAM
 from tests.support.manifest_cases import declared_rules, manifest_cases, manifest_evidence_of
 from tests.support.ruleset import run_rule
 

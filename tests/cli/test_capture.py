@@ -18,10 +18,10 @@ import nkeys
 import pytest
 
 from tests.cli.invoke import jsdoctor
-from tests.collect.certificates import Certificates
-from tests.collect.operator_mode import Key
 from tests.servers import DEFAULT_VERSION, VERSIONS, ClusterFactory, wait_until
 from tests.servers.binaries import ROOT
+from tests.sources.certificates import Certificates
+from tests.sources.operator_mode import Key
 from tests.support.deployment import add_consumer, add_stream
 
 SCHEMA = json.loads((ROOT / "docs" / "schema" / "report-v1.json").read_text())

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jsdoctor.collect.manifests.load import source_line
+from jsdoctor.sources.manifests.load import source_line
 from tests.cli.invoke import jsdoctor
 from tests.support.manifest_cases import CORPUS
 

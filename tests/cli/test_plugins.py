@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jsdoctor.app.rulebook import load_plugins
-from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.model.problems import UsageProblem
 
 
 def test_a_package_that_names_the_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from jsdoctor.collect.rule_pages import api_errors, symptom_pages, vocabulary
 from jsdoctor.engine.recognition import Recogniser
 from jsdoctor.engine.symptoms import SymptomBook, load_symptoms
+from jsdoctor.sources.rule_pages import api_errors, symptom_pages, vocabulary
 from tests.support.ruleset import rules
 
 

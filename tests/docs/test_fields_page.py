@@ -7,7 +7,7 @@ import re
 import msgspec
 
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig, StreamState
-from jsdoctor.parse.replies import ConsumerReply
+from jsdoctor.replies.decoding import ConsumerReply
 from tests.servers import ROOT
 
 PAGE = (ROOT / "docs" / "fields.md").read_text("utf-8")

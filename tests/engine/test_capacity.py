@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from jsdoctor.configuration.option_values import parse_size
 from jsdoctor.engine.capacity import _reached_s, capacity
 from jsdoctor.model.capacity import Capacity, CapacityReport, GrowthRate, Space, StreamGrowth, StreamRoom
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.trend import Trend
-from jsdoctor.parse.option_values import parse_size
 from jsdoctor.render.capacity import render_capacity
 from jsdoctor.render.options import RenderOptions
 from tests.support.evidence import evidence_of

@@ -13,7 +13,7 @@ from jsdoctor.engine.select import select_rules
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.exchange import Endpoint, Sample
 from jsdoctor.model.snapshot import SnapshotSeries
-from jsdoctor.parse.assemble import assemble
+from jsdoctor.replies.assemble import assemble
 from tests.support.evidence import samples_of
 from tests.support.ruleset import checks, rules
 

@@ -14,7 +14,7 @@ from jsdoctor.model.finding import Confidence, Finding, Impact, Observation, Sev
 from jsdoctor.model.jetstream import Cluster, ConsumerConfig, Peer, SequencePair, StreamConfig, StreamState
 from jsdoctor.model.report import Incident, Result
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream, UnresponsiveAsset
-from jsdoctor.parse.front_matter import PageError
+from jsdoctor.pages.front_matter import PageError
 from tests.support.ruleset import rules
 
 NOW = datetime(2026, 11, 22, 3, 4, 5, tzinfo=UTC)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from jsdoctor.collect.rule_pages import api_errors, shipped_pages, symptom_pages, vocabulary
 from jsdoctor.engine.loader import PageText, load_rules
 from jsdoctor.engine.symptoms import load_symptoms
-from jsdoctor.parse.front_matter import PageError
+from jsdoctor.pages.front_matter import PageError
+from jsdoctor.sources.rule_pages import api_errors, shipped_pages, symptom_pages, vocabulary
 from tests.diagnosis.book import book
 from tests.support.ruleset import actions, checks, rules
 

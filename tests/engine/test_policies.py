@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from jsdoctor.configuration.file import parse_configuration
 from jsdoctor.engine.policies import policy_rules
 from jsdoctor.engine.runner import evaluate
 from jsdoctor.engine.select import select_rules
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Outcome
 from jsdoctor.model.manifest import Manifests
-from jsdoctor.parse.configuration import parse_configuration
 from tests.support.evidence import evidence_of
 from tests.support.manifest_cases import manifest_evidence_of
 

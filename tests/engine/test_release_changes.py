@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from jsdoctor.checks.cluster_health.known_defects import CONDITIONS
-from jsdoctor.collect.rule_pages import known_defects, known_releases
 from jsdoctor.engine.preflight.release_changes import release_preflight
 from jsdoctor.model.harm import Acceptance, Harm
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.preflight import GoNoGo, Preflight
 from jsdoctor.model.release import release
+from jsdoctor.sources.rule_pages import known_defects, known_releases
 from tests.support.evidence import evidence_of
 from tests.support.log_cases import evidence_of_files
 

@@ -7,6 +7,7 @@ from datetime import date
 import pytest
 from msgspec.structs import replace
 
+from jsdoctor.configuration.file import ConfigurationError, RuleSetting
 from jsdoctor.engine.comparison import is_undecided, was_judged
 from jsdoctor.engine.overrides import overrides, severities_of, with_severities
 from jsdoctor.engine.select import SelectionError
@@ -14,7 +15,6 @@ from jsdoctor.engine.suppression import fully_judged, resolve_waivers, suppress,
 from jsdoctor.model.finding import CLUSTER, Finding, Outcome, Severity, Subject
 from jsdoctor.model.report import Result, RuleVerdict
 from jsdoctor.model.suppression import Accepted, Baseline, Suppression, Waiver, WaiverUse
-from jsdoctor.parse.configuration import ConfigurationError, RuleSetting
 from tests.support.ruleset import rules
 
 TODAY = date(2026, 11, 24)

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from jsdoctor.collect.rule_pages import symptom_pages
 from jsdoctor.engine.diagnosis import Visibility
 from jsdoctor.model.diagnosis import Narrowing
 from jsdoctor.model.evidence import EvidenceSet, EvidenceSource, Gaps
@@ -15,7 +14,8 @@ from jsdoctor.model.finding import CLUSTER, Subject, passed
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.report import Result
 from jsdoctor.model.snapshot import SnapshotSeries, Stream, UnresponsiveAsset
-from jsdoctor.parse.symptom_page import parse_symptom_page
+from jsdoctor.pages.symptom_page import parse_symptom_page
+from jsdoctor.sources.rule_pages import symptom_pages
 from tests.support.evidence import evidence_of
 from tests.support.ruleset import rules
 

@@ -19,12 +19,12 @@ from pathlib import Path
 import nats
 from nats.aio.client import Client
 
-from tests.collect.certificates import Certificates
-from tests.collect.operator_mode import Key, Operator, creds
 from tests.faults.planting import fault
 from tests.servers.callout import Callout
 from tests.servers.deployments import THREE, cluster, do, formed, furnished, goes_on, single, stored, until
 from tests.servers.landscape import ACCOUNTS, Landscape, jetstream, routed, server
+from tests.sources.certificates import Certificates
+from tests.sources.operator_mode import Key, Operator, creds
 from tests.support.applications import raw_client
 from tests.support.deployment import api
 from tests.support.site import Site

@@ -19,12 +19,12 @@ from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.clock import Clocks
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Outcome
-from jsdoctor.parse.assemble import assemble
+from jsdoctor.replies.assemble import assemble
 from tests.clock import ShiftClock
 from tests.clock.ntp_server import ntp_server
-from tests.collect.looking import take_samples
 from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
 from tests.servers.natscli import typed
+from tests.sources.looking import take_samples
 from tests.support.deployment import add_consumer, add_stream, api
 from tests.support.reports import Json, failures, run_capture, run_check
 from tests.support.ruleset import run_rule

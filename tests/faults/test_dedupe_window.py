@@ -11,8 +11,8 @@ import nats
 import pytest
 from nats.aio.client import Client
 
-from jsdoctor.collect.scan.stream import date_ns
 from jsdoctor.model.wording import span
+from jsdoctor.sources.scan.stream import date_ns
 from tests.servers import VERSIONS, Cluster, ClusterFactory
 from tests.servers.natscli import typed
 from tests.support.deployment import HOUR_NS, add_consumer, add_stream, api, drain

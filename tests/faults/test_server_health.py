@@ -15,10 +15,10 @@ from nats.aio.client import Client
 
 from jsdoctor.demo.server import NatsServer, free_ports
 from tests.clock import clock_shifter
-from tests.collect.certificates import Certificates
-from tests.collect.operator_mode import Operator, creds
 from tests.real.incident_reports import first_is
 from tests.servers import VERSIONS, Cluster, ClusterFactory, server_binary, wait_until
+from tests.sources.certificates import Certificates
+from tests.sources.operator_mode import Operator, creds
 from tests.support.deployment import add_stream, api
 from tests.support.outage import small_disk, with_client
 from tests.support.reports import failures_of, run_check

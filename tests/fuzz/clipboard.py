@@ -10,16 +10,16 @@ from random import Random
 
 from jsdoctor.engine.runner import evaluate
 from jsdoctor.engine.select import select_rules
+from jsdoctor.logs.lines.line import read_line
+from jsdoctor.logs.lines.matcher import Matcher
 from jsdoctor.model.report import Report
-from jsdoctor.parse.assemble import assemble
-from jsdoctor.parse.file_kinds import pasted_replies
-from jsdoctor.parse.logs.lines.line import read_line
-from jsdoctor.parse.logs.lines.matcher import Matcher
-from jsdoctor.parse.pasted.sample import pasted_sample, with_unseen
-from jsdoctor.parse.redact import scrub_line
-from jsdoctor.parse.scrubbed import scrubbed
+from jsdoctor.pasted.sample import pasted_sample, with_unseen
+from jsdoctor.redaction.redact import scrub_line
+from jsdoctor.redaction.scrubbed import scrubbed
 from jsdoctor.render.formats import FORMATS
 from jsdoctor.render.options import RenderOptions
+from jsdoctor.replies.assemble import assemble
+from jsdoctor.sources.file_kinds import pasted_replies
 from tests.diagnosis.book import book, recogniser
 from tests.fuzz.mutation import mutate_text
 from tests.logs.shapes import SHAPES, dressed

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from jsdoctor.collect.loki.servers import lifted_labels, named_streams
-from jsdoctor.parse.loki import as_text, in_order, log_page, parse_log_query
+from jsdoctor.logs.loki import as_text, in_order, log_page, parse_log_query
+from jsdoctor.sources.loki.servers import lifted_labels, named_streams
 
 _LABELS = {"app": "nats", "pod": "nats-0", "level": "info"}
 _LINE = "[7] 2026/11/21 10:00:00.000000 [WRN] JetStream cluster stream 'APP > ORDERS' has NO quorum, stalled"

@@ -17,15 +17,15 @@ from functools import cache
 from pathlib import Path
 from types import FrameType
 
-from jsdoctor.collect.connect.contexts import read_context
-from jsdoctor.collect.connect.credentials import creds_login, nkey_login
-from jsdoctor.collect.connect.server_urls import parse_servers
-from jsdoctor.collect.problems import UsageProblem
-from jsdoctor.parse.baseline import BaselineError, parse_baseline
-from jsdoctor.parse.file_kinds import of_text
-from jsdoctor.parse.metrics.series import api_answer
-from jsdoctor.parse.redact import scrub_line
-from jsdoctor.parse.symptom_page import parse_symptom_page
+from jsdoctor.configuration.baseline import BaselineError, parse_baseline
+from jsdoctor.metrics.series import api_answer
+from jsdoctor.model.problems import UsageProblem
+from jsdoctor.pages.symptom_page import parse_symptom_page
+from jsdoctor.redaction.redact import scrub_line
+from jsdoctor.sources.connect.contexts import read_context
+from jsdoctor.sources.connect.credentials import creds_login, nkey_login
+from jsdoctor.sources.connect.server_urls import parse_servers
+from jsdoctor.sources.file_kinds import of_text
 from jsdoctor.sources.window import parse_moment
 from tests.fuzz import loki, targets
 from tests.fuzz.manifests import check_manifest

@@ -9,14 +9,14 @@ from random import Random
 
 from jsdoctor.engine.runner import evaluate
 from jsdoctor.engine.select import select_rules
+from jsdoctor.manifests.hcl_tree import hcl_document
+from jsdoctor.manifests.read import Readers, read_manifest
+from jsdoctor.manifests.yaml_tree import yaml_documents
 from jsdoctor.model.evidence import EvidenceSet, Gaps
 from jsdoctor.model.evidence_kinds import KINDS
 from jsdoctor.model.finding import CLUSTER, Outcome
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.manifest import Manifests
-from jsdoctor.parse.manifests.hcl_tree import hcl_document
-from jsdoctor.parse.manifests.read import Readers, read_manifest
-from jsdoctor.parse.manifests.yaml_tree import yaml_documents
 from tests.fuzz.mutation import mutate_json, mutate_text
 from tests.support.manifest_cases import CORPUS
 from tests.support.ruleset import checks, rules

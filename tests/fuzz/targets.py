@@ -15,36 +15,36 @@ from random import Random
 
 import msgspec
 
+from jsdoctor.bundles.bundle import encode_bundle
 from jsdoctor.checks.monitor_metadata import parse_monitor_duration
-from jsdoctor.collect.bundle.read import read_bundle
-from jsdoctor.collect.problems import Problem
+from jsdoctor.configuration.file import ConfigurationError, parse_configuration
+from jsdoctor.configuration.option_values import parse_setting
 from jsdoctor.engine.loader import PageText, load_rules
 from jsdoctor.engine.overrides import overrides
 from jsdoctor.engine.runner import evaluate
 from jsdoctor.engine.select import select_rules
+from jsdoctor.logs.lines.matcher import Matcher
+from jsdoctor.logs.paste.rewrite import Rewriter
+from jsdoctor.manifests.tree import ManifestError
+from jsdoctor.model.duration import format_duration, parse_duration
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.finding import Outcome
+from jsdoctor.model.problems import Problem
 from jsdoctor.model.report import Report
-from jsdoctor.parse.assemble import assemble
-from jsdoctor.parse.bundle import encode_bundle
-from jsdoctor.parse.configuration import ConfigurationError, parse_configuration
-from jsdoctor.parse.duration import format_duration, parse_duration
-from jsdoctor.parse.file_kinds import pasted_replies
-from jsdoctor.parse.front_matter import PageError
-from jsdoctor.parse.logs.lines.matcher import Matcher
-from jsdoctor.parse.logs.paste.rewrite import Rewriter
-from jsdoctor.parse.manifests.tree import ManifestError
-from jsdoctor.parse.option_values import parse_setting
-from jsdoctor.parse.packets.analysis import Analysis
-from jsdoctor.parse.packets.capture_file import Damaged, Foreign
-from jsdoctor.parse.packets.nats.observer import NatsObserver
-from jsdoctor.parse.pasted.sample import pasted_sample, with_unseen
-from jsdoctor.parse.redact import Secret, redact
-from jsdoctor.parse.replies import ReplyError
+from jsdoctor.packets.analysis import Analysis
+from jsdoctor.packets.capture_file import Damaged, Foreign
+from jsdoctor.packets.nats.observer import NatsObserver
+from jsdoctor.pages.front_matter import PageError
+from jsdoctor.pasted.sample import pasted_sample, with_unseen
+from jsdoctor.redaction.redact import Secret, redact
 from jsdoctor.remedy.offer import with_offers
 from jsdoctor.render.explain import page_markdown
 from jsdoctor.render.formats import FORMATS
 from jsdoctor.render.options import RenderOptions
+from jsdoctor.replies.assemble import assemble
+from jsdoctor.replies.decoding import ReplyError
+from jsdoctor.sources.bundle.read import read_bundle
+from jsdoctor.sources.file_kinds import pasted_replies
 from tests.fuzz import clipboard, loki
 from tests.fuzz.manifests import check_manifest, manifests, mutate_manifest
 from tests.fuzz.mutation import Mutate, mutate_bytes, mutate_json, mutate_text, mutate_zip, pack

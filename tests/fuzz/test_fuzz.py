@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from jsdoctor.parse.redact import Redacted
+from jsdoctor.redaction.redact import Redacted
 from jsdoctor.render.formats import FORMATS
 from tests.fuzz import clipboard, targets
 from tests.fuzz.targets import TARGETS, Target

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import nats
 
-from tests.collect.operator_mode import Operator, creds
 from tests.healthy.frame import Applications, Setting, at_the_hub, connects, monitors, state, usual
 from tests.servers import VERSIONS
 from tests.servers.callout import Callout
 from tests.servers.deployments import HUB, cluster, hub, sites, super_cluster
 from tests.servers.landscape import ACCOUNTS, Landscape, gateways, leaf_listener, leaf_remotes, routed, server
+from tests.sources.operator_mode import Operator, creds
 from tests.support.deployment import add_stream, api
 from tests.support.site import BOUNDED, Site
 

@@ -11,7 +11,6 @@ import ssl
 
 from jsdoctor import ConnectionOptions
 from tests.clients.mqtt import acknowledge_always, mqtt_session
-from tests.collect.certificates import Certificates
 from tests.healthy.frame import (
     COMMON,
     PATIENCE_S,
@@ -28,6 +27,7 @@ from tests.servers import ROOT
 from tests.servers.deployments import THREE, cluster, formed, single, stored
 from tests.servers.landscape import ACCOUNTS, Landscape, jetstream, routed, server
 from tests.servers.relay import Relay
+from tests.sources.certificates import Certificates
 from tests.support.site import BOUNDED
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from tests.collect.certificates import Certificates
+from tests.sources.certificates import Certificates
 from tests.support.http_server import QuietHandler, serving
 
 

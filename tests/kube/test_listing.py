@@ -14,9 +14,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from jsdoctor.collect.kube.proxy import KubeApi
-from jsdoctor.collect.kube.reading import KubeSample, read_cluster
-from jsdoctor.collect.problems import ConnectProblem
+from jsdoctor.model.problems import ConnectProblem
+from jsdoctor.sources.kube.proxy import KubeApi
+from jsdoctor.sources.kube.reading import KubeSample, read_cluster
 from tests.support.http_server import QuietHandler
 
 Reply = tuple[int, Any]

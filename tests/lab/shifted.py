@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from struct import Struct
 
-from jsdoctor.parse.packets.capture_file import PcapReader
-from jsdoctor.parse.packets.link import NoSegment, decode_ip
-from jsdoctor.parse.packets.segment import MASK, SYN, Segment, reverse
+from jsdoctor.packets.capture_file import PcapReader
+from jsdoctor.packets.link import NoSegment, decode_ip
+from jsdoctor.packets.segment import MASK, SYN, Segment, reverse
 
 _NUMBER = Struct(">I")
 _SACK = 5

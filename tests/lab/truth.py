@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from jsdoctor.model.packets import Label
-from jsdoctor.parse.packets.capture_file import PcapReader
-from jsdoctor.parse.packets.link import NoSegment, decode_ip
-from jsdoctor.parse.packets.segment import HALF, MASK, SYN, ahead
-from jsdoctor.parse.packets.tcp.acks import merged
+from jsdoctor.packets.capture_file import PcapReader
+from jsdoctor.packets.link import NoSegment, decode_ip
+from jsdoctor.packets.segment import HALF, MASK, SYN, ahead
+from jsdoctor.packets.tcp.acks import merged
 from tests.lab.plan import TO_CLIENT, TO_SERVER, Passed, Report
 
 

@@ -6,16 +6,16 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from jsdoctor.collect.logs.discover import discover
-from jsdoctor.collect.logs.part import Scanner
-from jsdoctor.collect.logs.split import PART_BYTES, split
+from jsdoctor.logs.aggregate.aggregation import aggregate
+from jsdoctor.logs.aggregate.evidence import assemble
+from jsdoctor.logs.lines.matcher import Matcher
+from jsdoctor.logs.scan.part import BLOCK
 from jsdoctor.model.log import LogEvidence, canonical
 from jsdoctor.model.log_scan import Row, ScanSettings
 from jsdoctor.model.rule import LineOrigin, Signature
-from jsdoctor.parse.logs.aggregate.aggregation import aggregate
-from jsdoctor.parse.logs.aggregate.evidence import assemble
-from jsdoctor.parse.logs.lines.matcher import Matcher
-from jsdoctor.parse.logs.scan.part import BLOCK
+from jsdoctor.sources.archives.discover import discover
+from jsdoctor.sources.archives.part import Scanner
+from jsdoctor.sources.archives.split import PART_BYTES, split
 
 REAL = Path(__file__).resolve().parents[2] / "fixtures" / "logs"
 """Logs of real servers, by version."""

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from jsdoctor.collect.logs.discover import discover
-from jsdoctor.collect.logs.part import Scanner
-from jsdoctor.collect.logs.split import PART_BYTES, split
+from jsdoctor.logs.lines.matcher import Matcher
+from jsdoctor.logs.scan.block import EXEMPLARS
+from jsdoctor.logs.scan.part import BLOCK
+from jsdoctor.logs.scan.rows import HIT, HitRow, KeptLine, hits_of
 from jsdoctor.model.histogram import Histogram
 from jsdoctor.model.log import MINUTE_US
 from jsdoctor.model.log_scan import Part, Row
-from jsdoctor.parse.logs.lines.matcher import Matcher
-from jsdoctor.parse.logs.scan.block import EXEMPLARS
-from jsdoctor.parse.logs.scan.part import BLOCK
-from jsdoctor.parse.logs.scan.rows import HIT, HitRow, KeptLine, hits_of
+from jsdoctor.sources.archives.discover import discover
+from jsdoctor.sources.archives.part import Scanner
+from jsdoctor.sources.archives.split import PART_BYTES, split
 
 _UNDATED = 1 << 62
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
+from jsdoctor.logs.lines.builtin import BUILTIN
+from jsdoctor.logs.lines.line import read_line
+from jsdoctor.logs.lines.matcher import Pattern, signature_problems, wants
 from jsdoctor.model.rule import LineOrigin, Signature
-from jsdoctor.parse.logs.lines.builtin import BUILTIN
-from jsdoctor.parse.logs.lines.line import read_line
-from jsdoctor.parse.logs.lines.matcher import Pattern, signature_problems, wants
 from tests.support.ruleset import rules
 
 HERE = Path(__file__).resolve().parent

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jsdoctor.parse.logs.lines.line import read_line, read_structured
+from jsdoctor.logs.lines.line import read_line, read_structured
 from tests.logs.corpus import REAL, WRAPPINGS, evidence, same
 
 SEEDS = [

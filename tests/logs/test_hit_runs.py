@@ -7,16 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from jsdoctor.collect.logs.part import Scanner
-from jsdoctor.collect.logs.series import RowSorter
-from jsdoctor.model.histogram import Histogram
-from jsdoctor.model.log import MINUTE_US, SignatureTotal
-from jsdoctor.model.log_scan import Part, Row
-from jsdoctor.parse.logs.aggregate.aggregation import aggregate, groups_of
-from jsdoctor.parse.logs.aggregate.runs import KEPT
-from jsdoctor.parse.logs.lines.matcher import Matcher
-from jsdoctor.parse.logs.scan.native_core import have_native
-from jsdoctor.parse.logs.scan.rows import (
+from jsdoctor.logs.aggregate.aggregation import aggregate, groups_of
+from jsdoctor.logs.aggregate.runs import KEPT
+from jsdoctor.logs.lines.matcher import Matcher
+from jsdoctor.logs.scan.native_core import have_native
+from jsdoctor.logs.scan.rows import (
     HIT,
     HitRow,
     HitSource,
@@ -28,6 +23,11 @@ from jsdoctor.parse.logs.scan.rows import (
     row,
     runs_of,
 )
+from jsdoctor.model.histogram import Histogram
+from jsdoctor.model.log import MINUTE_US, SignatureTotal
+from jsdoctor.model.log_scan import Part, Row
+from jsdoctor.sources.archives.part import Scanner
+from jsdoctor.sources.archives.series import RowSorter
 from tests.logs.corpus import SIGNATURES
 from tests.logs.same_rows import parts_of, reference
 

@@ -17,11 +17,11 @@ import msgspec
 import pytest
 import zstandard
 
-from jsdoctor.collect.logs.discover import discover, series_of
-from jsdoctor.collect.logs.part import scan_part
+from jsdoctor.logs.scan.rows import PART, PartRow
+from jsdoctor.logs.scan.rows import read as decoded
 from jsdoctor.model.log import LogEvidence, LogFile
-from jsdoctor.parse.logs.scan.rows import PART, PartRow
-from jsdoctor.parse.logs.scan.rows import read as decoded
+from jsdoctor.sources.archives.discover import discover, series_of
+from jsdoctor.sources.archives.part import scan_part
 from tests.logs.corpus import REAL, SETTINGS, counts_of, evidence
 
 LOG = (REAL / "2.15.1" / "c2-n1.log").read_bytes()

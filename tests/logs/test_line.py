@@ -2,8 +2,8 @@
 
 import pytest
 
-from jsdoctor.parse.logs.lines.line import LogLine, is_partial, read_line, section_name
-from jsdoctor.parse.logs.lines.stamp import Zone
+from jsdoctor.logs.lines.line import LogLine, is_partial, read_line, section_name
+from jsdoctor.logs.lines.stamp import Zone
 from tests.logs.corpus import WRAPPINGS
 
 NATIVE = b"[7] 2026/11/21 09:23:30.349568 [WRN] JetStream cluster stream 'APP > O' has NO quorum, stalled"

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jsdoctor.app.rulebook import open_rulebook
-from jsdoctor.collect.logs.part import Scanner
-from jsdoctor.parse.logs.lines.matcher import Matcher
-from jsdoctor.parse.logs.scan.native_core import have_native
-from jsdoctor.parse.logs.scan.part import BLOCK
+from jsdoctor.logs.lines.matcher import Matcher
+from jsdoctor.logs.scan.native_core import have_native
+from jsdoctor.logs.scan.part import BLOCK
+from jsdoctor.sources.archives.part import Scanner
 from tests.logs.corpus import REAL, SIGNATURES, WRAPPINGS
 from tests.logs.same_rows import differences, parts_of, reference
 from tests.logs.test_fuzz import RUN, mutated

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import pytest
 
 from jsdoctor.app.rulebook import open_rulebook
+from jsdoctor.logs.aggregate.aggregation import aggregate
+from jsdoctor.logs.lines.matcher import Matcher
+from jsdoctor.logs.scan.native_core import NativeScan, have_native
+from jsdoctor.logs.scan.part import PartScan
 from jsdoctor.model.log_scan import Part, Row
-from jsdoctor.parse.logs.aggregate.aggregation import aggregate
-from jsdoctor.parse.logs.lines.matcher import Matcher
-from jsdoctor.parse.logs.scan.native_core import NativeScan, have_native
-from jsdoctor.parse.logs.scan.part import PartScan
 from tests.logs.corpus import REAL, SIGNATURES, WRAPPINGS
 from tests.logs.same_rows import joined
 from tests.logs.test_native import HEADERS

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jsdoctor.logs.aggregate.evidence import PAUSE_US, Endings, Outage, OutageEnding, find, finder
+from jsdoctor.logs.scan.native_core import have_native
 from jsdoctor.model.histogram import Histogram
 from jsdoctor.model.log import CLOCK_US, MINUTE_US, ORDER_US
-from jsdoctor.parse.logs.aggregate.evidence import PAUSE_US, Endings, Outage, OutageEnding, find, finder
-from jsdoctor.parse.logs.scan.native_core import have_native
 
 _TIME = st.one_of(
     st.integers(0, 40 * MINUTE_US), st.integers(0, 9), st.integers(ORDER_US, ORDER_US + 9), st.just(CLOCK_US)

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jsdoctor.parse.logs.lines.matcher import Matcher
-from jsdoctor.parse.logs.paste.rewrite import HEAD_BYTES, Rewriter, document_lines
+from jsdoctor.logs.lines.matcher import Matcher
+from jsdoctor.logs.paste.rewrite import HEAD_BYTES, Rewriter, document_lines
 from tests.logs.corpus import REAL, counts_of, evidence
 from tests.logs.excerpts import Excerpt, benign, faults, loud, named
 from tests.logs.shapes import DRESSED, ENVELOPES

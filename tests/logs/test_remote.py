@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from jsdoctor.collect.logs import store
-from jsdoctor.collect.logs.discover import discover
+from jsdoctor.sources.archives import store
+from jsdoctor.sources.archives.discover import discover
 
 pytest.importorskip("pyarrow")
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from jsdoctor.collect.logs.discover import discover
-from jsdoctor.collect.logs.local import run_local
-from jsdoctor.collect.logs.split import bins, split
 from jsdoctor.model.log import LogEvidence, canonical
+from jsdoctor.sources.archives.discover import discover
+from jsdoctor.sources.archives.local import run_local
+from jsdoctor.sources.archives.split import bins, split
 from tests.logs.corpus import REAL, SETTINGS, WRAPPINGS, evidence, same
 
 CLUSTER = [REAL / "2.15.1" / f"c2-n{n}.log" for n in (1, 2, 3)]

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from jsdoctor.logs.lines.matcher import Matcher
+from jsdoctor.logs.scan.selection import MAX_KEPT_BYTES, LineSelection, signature_identity, unsearched
 from jsdoctor.model.finding import Outcome, Severity
-from jsdoctor.parse.logs.lines.matcher import Matcher
-from jsdoctor.parse.logs.scan.selection import MAX_KEPT_BYTES, LineSelection, signature_identity, unsearched
 from tests.support.log_cases import (
     evidence_of_files,
     healthy_logs,
@@ -88,7 +88,7 @@ def test_lines_of_a_stack_trace_stay_with_their_error() -> None:
 
 
 def test_what_does_not_fit_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jsdoctor.parse.logs.scan.selection.MAX_KEPT_BYTES", 200)
+    monkeypatch.setattr("jsdoctor.logs.scan.selection.MAX_KEPT_BYTES", 200)
     selection = LineSelection(Matcher(settings().signatures))
     selection.feed(b"".join(f"{plain(number)[:-5]} [ERR] bad\n".encode() for number in range(20)))
     selection.finish()

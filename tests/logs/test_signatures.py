@@ -6,9 +6,9 @@ import itertools
 
 import pytest
 
+from jsdoctor.logs.lines.builtin import BUILTIN
+from jsdoctor.logs.lines.matcher import portable, signature_problems
 from jsdoctor.model.rule import Signature
-from jsdoctor.parse.logs.lines.builtin import BUILTIN
-from jsdoctor.parse.logs.lines.matcher import portable, signature_problems
 from tests.logs.corpus import SIGNATURES
 from tests.support.ruleset import rules
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsdoctor.collect.logs.local import run_local
+from jsdoctor.logs.scan import sniff_lines
+from jsdoctor.logs.scan.rows import PartRow
 from jsdoctor.model.log_scan import Part
-from jsdoctor.parse.logs.scan import sniff_lines
-from jsdoctor.parse.logs.scan.rows import PartRow
-from jsdoctor.parse.secret_forms import has_no_secret
+from jsdoctor.redaction.secret_forms import has_no_secret
+from jsdoctor.sources.archives.local import run_local
 from tests.logs.corpus import REAL, SETTINGS, evidence, same
 from tests.logs.same_rows import parts_of
 from tests.secrets.kinds import KINDS, Kind

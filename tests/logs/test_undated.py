@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from jsdoctor.logs.lines.matcher import Matcher
 from jsdoctor.model.finding import Outcome
-from jsdoctor.parse.logs.lines.matcher import Matcher
 from tests.logs.shapes import UNDATED
 from tests.support.log_cases import evidence_of_files, healthy_logs, settings
 from tests.support.rule_case import loud

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from jsdoctor.collect.rule_pages import known_lines
+from jsdoctor.logs.lines.builtin import UNEXPLAINED, UNEXPLAINED_WARNING
+from jsdoctor.logs.lines.line import read_line
+from jsdoctor.logs.lines.matcher import Pattern, wants
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.rule import Signature
-from jsdoctor.parse.logs.lines.builtin import UNEXPLAINED, UNEXPLAINED_WARNING
-from jsdoctor.parse.logs.lines.line import read_line
-from jsdoctor.parse.logs.lines.matcher import Pattern, wants
+from jsdoctor.sources.rule_pages import known_lines
 from tests.logs.test_corpus import line_of, meant, templates
 from tests.support.log_cases import evidence_of_files
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from jsdoctor.collect.logs.discover import discover
-from jsdoctor.collect.logs.split import split
-from jsdoctor.collect.logs.window import narrowed
+from jsdoctor.logs.lines.line import read_line
 from jsdoctor.model.window import Window
-from jsdoctor.parse.logs.lines.line import read_line
+from jsdoctor.sources.archives.discover import discover
+from jsdoctor.sources.archives.split import split
+from jsdoctor.sources.archives.window import narrowed
 from jsdoctor.sources.window import parse_moment
 from tests.cli.invoke import jsdoctor
 from tests.logs.corpus import REAL

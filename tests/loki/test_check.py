@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.collect.certificates import Certificates
 from tests.loki.documented import DocumentedLoki, Refused, serving
 from tests.loki.shipping import Done, S, from_files, incidents_of, jsdoctor, reported, ship
+from tests.sources.certificates import Certificates
 from tests.support.evidence import FIXTURES
 
 QUERY = ("--loki-query", '{app="nats"}')
@@ -181,7 +181,7 @@ def test_a_full_disk_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("jsdoctor.collect.loki.servers.Spool.add", full)
+    monkeypatch.setattr("jsdoctor.sources.loki.servers.Spool.add", full)
     done = check(shipped(LOG))
     assert done.exit_code == 3
     assert "cannot be written to" in done.stderr

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jsdoctor.collect.http_api import ApiAccess
-from jsdoctor.collect.live.monitor_url import MonitorUrl
-from jsdoctor.collect.loki.paging import LokiClient, LokiProblem, Pager, PagingLimits
-from jsdoctor.parse.loki import parse_log_query
+from jsdoctor.logs.loki import parse_log_query
+from jsdoctor.sources.http_api import ApiAccess
+from jsdoctor.sources.loki.paging import LokiClient, LokiProblem, Pager, PagingLimits
+from jsdoctor.sources.servers.monitor_url import MonitorUrl
 from tests.loki.documented import DocumentedLoki, Refused, serving
 
 QUERY = parse_log_query('{app="nats"}')

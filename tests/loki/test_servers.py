@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from jsdoctor.collect.loki.servers import Span, named_streams
-from jsdoctor.parse.loki import Labels, labels_of, parse_log_query
+from jsdoctor.logs.loki import Labels, labels_of, parse_log_query
+from jsdoctor.sources.loki.servers import Span, named_streams
 
 Streams = list[dict[str, str]]
 HELM = {"app": "nats", "namespace": "shop", "job": "shop/nats", "stream": "stderr"}

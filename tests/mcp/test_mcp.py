@@ -16,7 +16,7 @@ from mcp.types import TextContent
 
 from jsdoctor.cli.mcp.server import Finished, Tools, allowed_path, answer
 from jsdoctor.cli.mcp.settings import McpSettings
-from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.model.problems import UsageProblem
 from tests.cli.invoke import jsdoctor
 from tests.loki.documented import DocumentedLoki, serving
 from tests.loki.shipping import S, incidents_of, ship

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from jsdoctor.collect.live.near_subjects import bucket_uploads
 from jsdoctor.model.near_subjects import Nearness, nearness
-from jsdoctor.parse.near_subjects import BucketUploads
+from jsdoctor.replies.near_subjects import BucketUploads
+from jsdoctor.sources.servers.near_subjects import bucket_uploads
 
 
 @pytest.mark.parametrize(

@@ -74,8 +74,8 @@ def test_nothing_else_decodes_declared_types() -> None:
 
 DECODERS = ("json.loads", "json.load", "msgspec.json.decode", "decoder.raw_decode", "_DECODER.raw_decode")
 OWN_OUTPUT = {
-    *("cli/mcp/server.py", "demo/faults.py", "parse/redact.py", "parse/logs/lines/line.py"),
-    "parse/pasted/documents.py",
+    *("cli/mcp/server.py", "demo/faults.py", "redaction/redact.py", "logs/lines/line.py"),
+    "pasted/documents.py",
 }
 """What these decode is written here, is the demo's, or is one text in quotes."""
 

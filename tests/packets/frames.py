@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
 
-from jsdoctor.parse.packets.segment import ACK, PSH, SYN
+from jsdoctor.packets.segment import ACK, PSH, SYN
 
 START_NS = 1_790_000_000_000_000_000
 MILLISECOND = 1_000_000

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from jsdoctor.model.packets import Label
-from jsdoctor.parse.packets.analysis import Analysis, Analyzed
-from jsdoctor.parse.packets.segment import CapturedConnection, Direction
+from jsdoctor.packets.analysis import Analysis, Analyzed
+from jsdoctor.packets.segment import CapturedConnection, Direction
 from tests.servers.binaries import ROOT
 
 CAPTURES = ROOT / "fixtures" / "captures"

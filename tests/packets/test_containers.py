@@ -14,8 +14,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from jsdoctor.collect.packets.files import read_capture, read_captures
 from jsdoctor.model.packets import Capture, TcpConnection
+from jsdoctor.sources.packets.files import read_capture, read_captures
 from tests.packets.frames import (
     MILLISECOND,
     START_NS,

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from jsdoctor.collect.packets.files import capture_files, read_captures
-from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.model.problems import UsageProblem
+from jsdoctor.sources.packets.files import capture_files, read_captures
 from tests.cli.invoke import jsdoctor
 from tests.support.packet_cases import capture_path
 

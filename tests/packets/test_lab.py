@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from jsdoctor.collect.packets.files import read_capture, read_captures
 from jsdoctor.model.packets import PairedConnection, TcpConnection
+from jsdoctor.sources.packets.files import read_capture, read_captures
 from tests.lab import Disturbance, Lab, Truth, lab_or_skip, truth
 from tests.lab.plan import SERVER_V4, TO_CLIENT, TO_SERVER
 from tests.lab.shifted import wrapped

@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from jsdoctor.collect.packets.files import read_captures
 from jsdoctor.model.finding import Outcome
-from jsdoctor.parse.packets.nats.observer import NatsObserver
+from jsdoctor.packets.nats.observer import NatsObserver
+from jsdoctor.sources.packets.files import read_captures
 from tests.lab import Disturbance, Lab, lab_or_skip
 from tests.support.packet_cases import only_packets
 from tests.support.rule_case import loud

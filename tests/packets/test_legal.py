@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jsdoctor.collect.packets.files import read_captures
 from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.packets import PacketEvidence
-from jsdoctor.parse.packets.nats.observer import NatsObserver
-from jsdoctor.parse.packets.segment import ACK, FIN
+from jsdoctor.packets.nats.observer import NatsObserver
+from jsdoctor.packets.segment import ACK, FIN
+from jsdoctor.sources.packets.files import read_captures
 from tests.packets.frames import MILLISECOND, Packet, handshake, pcap
 from tests.packets.nats.speech import CONNECT, INFO, ack, hpub, msg, pub
 from tests.support.packet_cases import only_packets

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jsdoctor.collect.packets.files import read_capture
+from jsdoctor.sources.packets.files import read_capture
 from tests.packets.frames import MILLISECOND, Packet, handshake, pcap, pcapng_interface, pcapng_packet, pcapng_section
 from tests.packets.reading import Bytes, analyze
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jsdoctor.collect.packets.files import read_captures
+from jsdoctor.sources.packets.files import read_captures
 from tests.packets.mutations import Records
 from tests.packets.segmented import segmented, write
 from tests.packets.test_robustness import judged

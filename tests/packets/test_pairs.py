@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from jsdoctor.collect.packets.files import read_captures
 from jsdoctor.model.packets import PairedConnection
-from jsdoctor.parse.packets import pairs
+from jsdoctor.packets import pairs
+from jsdoctor.sources.packets.files import read_captures
 from tests.packets.frames import MILLISECOND, ethernet_pcap, handshake
 from tests.packets.reading import CAPTURES
 

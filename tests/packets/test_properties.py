@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jsdoctor.model.packets import Flow, Label, TcpConnection
-from jsdoctor.parse.packets.segment import ACK, SYN
+from jsdoctor.packets.segment import ACK, SYN
 from tests.packets.frames import MILLISECOND, Packet, ethernet_pcap, handshake, pcap
 from tests.packets.reading import Bytes, Noted, analyze
 

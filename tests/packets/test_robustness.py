@@ -11,11 +11,11 @@ from random import Random
 import msgspec
 import pytest
 
-from jsdoctor.collect.packets.files import read_captures
 from jsdoctor.model.finding import Outcome
 from jsdoctor.model.packets import PacketEvidence
-from jsdoctor.parse.packets.nats.observer import NatsObserver
-from jsdoctor.parse.packets.segment import ACK, PSH
+from jsdoctor.packets.nats.observer import NatsObserver
+from jsdoctor.packets.segment import ACK, PSH
+from jsdoctor.sources.packets.files import read_captures
 from tests.packets.frames import (
     MILLISECOND,
     Packet,

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from jsdoctor.model.packets import Label, TcpConnection
-from jsdoctor.parse.packets.segment import ACK, RST
-from jsdoctor.parse.packets.tcp import connections as table
+from jsdoctor.packets.segment import ACK, RST
+from jsdoctor.packets.tcp import connections as table
 from tests.packets.frames import MILLISECOND, Packet, ethernet_pcap, handshake
 from tests.packets.reading import Bytes, Noted, analyze
 
@@ -109,7 +109,7 @@ def test_keep_alives_are_not_sent_again() -> None:
 
 
 def test_what_is_over_is_removed_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jsdoctor.parse.packets.analysis._FORGET_EVERY", 10)
+    monkeypatch.setattr("jsdoctor.packets.analysis._FORGET_EVERY", 10)
     monkeypatch.setattr(table, "MAX_FOLLOWED", 4)
     packets = []
     for number in range(12):

@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from jsdoctor.collect.packets.files import read_captures
 from jsdoctor.model.finding import Outcome
 from jsdoctor.model.packets import PacketEvidence
-from jsdoctor.parse.packets.nats.observer import NatsObserver
+from jsdoctor.packets.nats.observer import NatsObserver
+from jsdoctor.sources.packets.files import read_captures
 from tests.support.packet_cases import CAPTURES, only_packets
 from tests.support.ruleset import run_all
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from jsdoctor.collect.packets.files import read_capture
 from jsdoctor.model.packets import Flow, Label, OrderProof
+from jsdoctor.sources.packets.files import read_capture
 from tests.packets.reading import CAPTURES, Noted, analyze
 
 MEANING: dict[str, set[Label]] = {

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from jsdoctor.model.packets import Reordering
-from jsdoctor.parse.packets.analysis import Analysis
-from jsdoctor.parse.packets.segment import ACK
+from jsdoctor.packets.analysis import Analysis
+from jsdoctor.packets.segment import ACK
 from tests.packets.frames import MILLISECOND, Packet, handshake, pcap, pcapng_interface, pcapng_packet, pcapng_section
 from tests.packets.reading import analyze
 

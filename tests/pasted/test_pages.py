@@ -11,8 +11,8 @@ import pytest
 from jsdoctor.app.pieces import pieces_of
 from jsdoctor.model.exchange import Endpoint
 from jsdoctor.model.finding import Outcome
-from jsdoctor.parse.file_kinds import FileKind, pasted_replies
-from jsdoctor.parse.pasted.found import RecognisedDocument, Refused, reporter_of
+from jsdoctor.pasted.found import RecognisedDocument, Refused, reporter_of
+from jsdoctor.sources.file_kinds import FileKind, pasted_replies
 from tests.pasted.test_paste import PASTED, faults, judged
 from tests.support.ruleset import rules
 

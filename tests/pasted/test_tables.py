@@ -11,9 +11,9 @@ import yaml
 
 from jsdoctor.model.exchange import Endpoint
 from jsdoctor.model.finding import Outcome
-from jsdoctor.parse.file_kinds import pasted_replies
-from jsdoctor.parse.pasted.found import RecognisedDocument, Refused
-from jsdoctor.parse.pasted.tables import boxed_tables, spaced_tables
+from jsdoctor.pasted.found import RecognisedDocument, Refused
+from jsdoctor.pasted.tables import boxed_tables, spaced_tables
+from jsdoctor.sources.file_kinds import pasted_replies
 from tests.pasted.test_paste import PASTED, faults, judged, passed
 from tests.support.evidence import FIXTURES
 

@@ -10,8 +10,8 @@ from subprocess import CompletedProcess
 import nats
 import pytest
 
+from jsdoctor.configuration.file import Configuration, ConfigurationError, in_environment, parse_configuration
 from jsdoctor.model.finding import Outcome, Severity
-from jsdoctor.parse.configuration import Configuration, ConfigurationError, in_environment, parse_configuration
 from jsdoctor.render.formats import FORMATS
 from tests.cli.invoke import jsdoctor
 from tests.servers import ClusterFactory

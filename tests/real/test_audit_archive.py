@@ -10,7 +10,6 @@ from pathlib import Path
 import nats
 import pytest
 
-from jsdoctor.collect.bundle.read import read_bundle
 from jsdoctor.demo.server import free_ports
 from jsdoctor.model.account_claims import AccountClaims
 from jsdoctor.model.clock import Clocks
@@ -21,9 +20,10 @@ from jsdoctor.model.links import Links
 from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import Accounts, ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
-from jsdoctor.parse.assemble import assemble
-from tests.collect.operator_mode import Operator, creds
+from jsdoctor.replies.assemble import assemble
+from jsdoctor.sources.bundle.read import read_bundle
 from tests.servers import Cluster, ClusterFactory, server_binary
+from tests.sources.operator_mode import Operator, creds
 from tests.support.deployment import add_stream, furnish
 from tests.support.reports import Json, run_check
 from tools.record_archives import capture, gather, plant

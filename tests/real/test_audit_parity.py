@@ -21,9 +21,9 @@ import nats
 import pytest
 
 from jsdoctor.demo.server import NatsServer, free_ports
-from tests.collect.certificates import Certificates
 from tests.servers import ROOT, Cluster, ClusterFactory, cluster_factories, server_binary, wait_until
 from tests.servers.landscape import ACCOUNTS
+from tests.sources.certificates import Certificates
 from tests.support.deployment import HOUR_NS, add_consumer, add_stream
 from tests.support.reports import Json, run_check
 from tests.support.ruleset import rules

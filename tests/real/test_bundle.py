@@ -10,16 +10,16 @@ from pathlib import Path
 import nats
 import pytest
 
-from jsdoctor.collect.bundle.write import write_bundle
-from jsdoctor.collect.rule_pages import known_defects
+from jsdoctor.bundles.bundle import encode_bundle
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.finding import Subject
-from jsdoctor.parse.assemble import assemble
-from jsdoctor.parse.bundle import encode_bundle
-from jsdoctor.parse.redact import redact
-from tests.collect.looking import take_samples
+from jsdoctor.redaction.redact import redact
+from jsdoctor.replies.assemble import assemble
+from jsdoctor.sources.bundle.write import write_bundle
+from jsdoctor.sources.rule_pages import known_defects
 from tests.faults.planting import TOPOLOGIES, at_once
 from tests.servers import Cluster, ClusterFactory
+from tests.sources.looking import take_samples
 from tests.support.once import once
 from tests.support.reports import Json, run_capture, run_check
 from tests.support.ruleset import run_all

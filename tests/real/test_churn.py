@@ -10,9 +10,9 @@ import pytest
 from nats.aio.client import Client
 
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
-from jsdoctor.parse.assemble import assemble
-from tests.collect.looking import ONCE, PLAN, gaps, seen, take_samples
+from jsdoctor.replies.assemble import assemble
 from tests.servers import Cluster, ClusterFactory, wait_until
+from tests.sources.looking import ONCE, PLAN, gaps, seen, take_samples
 from tests.support.deployment import HOUR_NS, add_consumer, add_stream, api
 from tests.support.outage import with_client
 from tests.support.samples import severities

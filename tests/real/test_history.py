@@ -9,8 +9,8 @@ from pathlib import Path
 import nats
 import pytest
 
-from jsdoctor.collect.bundle.read import MAX_BUNDLES, read_history, thinned
-from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.model.problems import UsageProblem
+from jsdoctor.sources.bundle.read import MAX_BUNDLES, read_history, thinned
 from tests.servers import VERSIONS, Cluster, ClusterFactory
 from tests.support.deployment import HOUR_NS, add_consumer, add_stream, api
 from tests.support.reports import failures, run_capture, run_check

@@ -20,9 +20,9 @@ from nats.errors import TimeoutError as NatsTimeoutError
 from jsdoctor.demo.errors import ServerStartError
 from jsdoctor.demo.server import NatsServer, free_ports
 from jsdoctor.model.finding import Outcome
-from tests.collect.operator_mode import Operator, creds
 from tests.real.logging_client import application, refused
 from tests.servers import VERSIONS, Cluster, ClusterFactory, server_binary, wait_until
+from tests.sources.operator_mode import Operator, creds
 from tests.support.deployment import add_consumer, add_stream, api
 from tests.support.load import LOGIN, dial, failed_logins, stalled_reader
 from tests.support.log_cases import evidence_of_files

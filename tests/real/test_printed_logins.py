@@ -18,11 +18,11 @@ from nats.aio.client import Client
 from jsdoctor.demo.server import NatsServer
 from jsdoctor.model.commands import changes_something
 from tests.cli.invoke import jsdoctor
-from tests.collect.operator_mode import Operator, creds
 from tests.real.fixing import config_of
 from tests.real.test_fix import ASSETS, SELECTED, plant
 from tests.servers import DEFAULT_VERSION, Cluster, ClusterFactory, server_binary, wait_until
 from tests.servers.natscli import run_printed
+from tests.sources.operator_mode import Operator, creds
 from tests.support.deployment import add_stream
 from tests.support.outage import with_client
 

@@ -13,11 +13,11 @@ import pytest
 from nats.aio.client import Client
 
 from tests.cli.invoke import jsdoctor_warm
-from tests.collect.operator_mode import Operator, creds
 from tests.real.contexts import contexts
 from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
 from tests.servers.deployments import do
 from tests.servers.landscape import Landscape, server
+from tests.sources.operator_mode import Operator, creds
 from tests.support.deployment import add_consumer, add_stream, api
 from tests.support.outage import with_client
 

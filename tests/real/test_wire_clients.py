@@ -15,8 +15,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from jsdoctor.collect.packets.files import read_captures
-from jsdoctor.parse.packets.nats.observer import NatsObserver
+from jsdoctor.packets.nats.observer import NatsObserver
+from jsdoctor.sources.packets.files import read_captures
 from tests.clients.play import CONDITIONS, PAUSE, PLAY, RESUME, Seen, failed
 from tests.servers import ROOT, Cluster, ClusterFactory
 from tests.support.packet_cases import only_packets

@@ -26,9 +26,9 @@ from jsdoctor.remedy.backup.former import delete_stream
 from jsdoctor.remedy.backup.restore import EmptyProblem, info_of, restore, send_chunk
 from jsdoctor.remedy.backup.take import LiveMessage, all_consumers, message_from, take
 from jsdoctor.remedy.replies import differences
-from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
 from tests.remedy.asking import PlainApi, with_api
 from tests.servers import Cluster, ClusterFactory, wait_until
+from tests.sources.looking import NIGHTLY_UNLESS_DEFAULT
 from tests.support.deployment import add_consumer, add_stream, api, drain
 
 pytestmark = pytest.mark.real

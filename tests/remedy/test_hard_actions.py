@@ -15,12 +15,12 @@ from jsdoctor.remedy.backup.files import require_verified
 from jsdoctor.remedy.families.peers import as_its_leader_has_it, everyone
 from tests.cli.invoke import jsdoctor
 from tests.clock import ShiftClock
-from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
 from tests.faults.test_sequence_mismatch import consume_all, lose_the_tail, publish_five
 from tests.remedy.asking import PlainApi, with_api
 from tests.remedy.fixing import endings, fix, planned
 from tests.servers import VERSIONS as EVERY_VERSION
 from tests.servers import Cluster, ClusterFactory, wait_until
+from tests.sources.looking import NIGHTLY_UNLESS_DEFAULT
 from tests.support.deployment import HOUR_NS, add_consumer, add_stream, api, drain
 from tests.support.site import Site
 from tests.support.stopped_mirror import add_stopped_mirror

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from jsdoctor.remedy.preconditions import would_delete
-from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
 from tests.remedy.asking import plain_api
 from tests.servers import ClusterFactory
+from tests.sources.looking import NIGHTLY_UNLESS_DEFAULT
 from tests.support.deployment import add_stream
 
 HOUR_NS = 3_600_000_000_000

@@ -17,9 +17,9 @@ from jsdoctor.remedy.backup.restore import restore
 from jsdoctor.remedy.backup.take import take
 from jsdoctor.remedy.families import backup
 from jsdoctor.remedy.operation import JournalNote, StepContext, StepRefusedError
-from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
 from tests.remedy.asking import PlainApi, with_api
 from tests.servers import Cluster, ClusterFactory
+from tests.sources.looking import NIGHTLY_UNLESS_DEFAULT
 from tests.support.deployment import add_consumer, add_stream, drain
 
 pytestmark = pytest.mark.real

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from nats.aio.client import Client
 
-from jsdoctor.collect.connect.secret_refs import shown_path
-from jsdoctor.parse.raw_configs import MARK, agree, is_withheld, withheld
+from jsdoctor.redaction.raw_configs import MARK, agree, is_withheld, withheld
 from jsdoctor.remedy.replies import differences, told
+from jsdoctor.sources.connect.secret_refs import shown_path
 from tests.cli.invoke import jsdoctor
 from tests.real.fixing import config_of, fix, rollback
 from tests.servers import Cluster, ClusterFactory

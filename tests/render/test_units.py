@@ -6,8 +6,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from jsdoctor.model.duration import parse_duration
 from jsdoctor.model.wording import span
-from jsdoctor.parse.duration import parse_duration
 from jsdoctor.render.wording import distinguishable, quantity, share
 
 

@@ -12,9 +12,9 @@ from nats.aio.client import Client
 
 from jsdoctor.model.exchange import Endpoint, Sample
 from jsdoctor.model.stored import ScanTarget, StoredMessages, StoredStream
-from jsdoctor.parse.assemble import assemble
-from tests.collect.looking import NOTHING, take_samples
+from jsdoctor.replies.assemble import assemble
 from tests.servers import Cluster
+from tests.sources.looking import NOTHING, take_samples
 from tests.support.deployment import add_stream, api
 from tests.support.stored import publish as publish_acknowledged
 

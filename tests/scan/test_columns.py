@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jsdoctor.bundles.bundle import decode_manifest, decode_samples, encode_bundle
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.stored import MAX_INVERSIONS, MAX_SUBJECTS, Inversion, StoredMessages, StoredStream
-from jsdoctor.parse.assemble import assemble
-from jsdoctor.parse.bundle import decode_manifest, decode_samples, encode_bundle
-from jsdoctor.parse.clock import nanoseconds
-from jsdoctor.parse.redact import Secret, redact
-from jsdoctor.parse.replies import ReplyError
-from jsdoctor.parse.stored import BLOCK_MESSAGES, Columns, HasId, MessageBlock, StoredReply, unpack
+from jsdoctor.redaction.redact import Secret, redact
+from jsdoctor.replies.assemble import assemble
+from jsdoctor.replies.clock import nanoseconds
+from jsdoctor.replies.decoding import ReplyError
+from jsdoctor.replies.stored import BLOCK_MESSAGES, Columns, HasId, MessageBlock, StoredReply, unpack
 
 AT = datetime(2026, 11, 21, 10, tzinfo=UTC)
 AT_NS = nanoseconds(AT)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsdoctor.collect.scan.stream import MessageRecorder, salted
 from jsdoctor.model.stored import StoredStream
 from jsdoctor.model.stored_ids import MAX_KEPT, Distances, Repeat
-from jsdoctor.parse.stored import BLOCK_MESSAGES, Columns, HasId, equal_digests
+from jsdoctor.replies.stored import BLOCK_MESSAGES, Columns, HasId, equal_digests
+from jsdoctor.sources.scan.stream import MessageRecorder, salted
 from tests.cli.invoke import jsdoctor
 from tests.scan.test_columns import AT_NS, SECOND_NS, sample_of, stream_of
 

@@ -17,11 +17,11 @@ import pytest
 
 from jsdoctor.model.exchange import Endpoint, Exchange
 from jsdoctor.model.stored import ScanTarget
-from jsdoctor.parse.assemble import assemble
-from jsdoctor.parse.stored import StoredReply, unpack
-from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT, gaps
+from jsdoctor.replies.assemble import assemble
+from jsdoctor.replies.stored import StoredReply, unpack
 from tests.scan.reading import MESSAGES, consumers, furnished, publish, scan, stored, ways
 from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
+from tests.sources.looking import NIGHTLY_UNLESS_DEFAULT, gaps
 from tests.support.deployment import add_consumer, add_stream, api
 from tests.support.reports import run_check
 

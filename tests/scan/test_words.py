@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from jsdoctor.collect.scan.stream import Rate, date_ns, headers_of
+from jsdoctor.configuration.option_values import parse_scan_target
 from jsdoctor.model.stored import ScanTarget
-from jsdoctor.parse.option_values import parse_scan_target
-from jsdoctor.parse.replies import ReplyError
+from jsdoctor.replies.decoding import ReplyError
+from jsdoctor.sources.scan.stream import Rate, date_ns, headers_of
 from tests.cli.invoke import jsdoctor
 
 DAY = int(datetime(2026, 11, 21, tzinfo=UTC).timestamp()) * 1_000_000_000

@@ -11,9 +11,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from jsdoctor.collect.bundle.write import write_bundle
+from jsdoctor.bundles.bundle import encode_bundle
 from jsdoctor.model.exchange import Sample
-from jsdoctor.parse.bundle import encode_bundle
+from jsdoctor.sources.bundle.write import write_bundle
 from tests.support.evidence import samples_of
 
 _NAMES = frozenset(

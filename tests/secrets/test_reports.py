@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jsdoctor.cli import app
-from jsdoctor.parse.redact import redact, scrub_line
+from jsdoctor.redaction.redact import redact, scrub_line
 from jsdoctor.render.formats import FORMATS
 from tests.secrets.kinds import KINDS, ORDINARY, Kind
 from tests.secrets.planting import planted, write

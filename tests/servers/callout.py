@@ -12,7 +12,7 @@ import nats
 import nkeys
 from nats.aio.msg import Msg
 
-from tests.collect.operator_mode import Key
+from tests.sources.operator_mode import Key
 
 _SUBJECT = "$SYS.REQ.USER.AUTH"
 _UNLIMITED = {"subs": -1, "data": -1, "payload": -1}

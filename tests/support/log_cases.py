@@ -40,16 +40,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from jsdoctor.collect.logs.discover import discover
-from jsdoctor.collect.logs.selected import selected_logs
-from jsdoctor.collect.rule_pages import known_lines
+from jsdoctor.logs.lines.matcher import Matcher
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.evidence_kinds import KINDS as EVIDENCE_KINDS
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.log_scan import ScanSettings
-from jsdoctor.parse.logs.lines.matcher import Matcher
+from jsdoctor.sources.archives.discover import discover
+from jsdoctor.sources.archives.selected import selected_logs
+from jsdoctor.sources.rule_pages import known_lines
 from tests.logs.corpus import evidence
 from tests.support.rule_case import in_full
 from tests.support.ruleset import checks, rules

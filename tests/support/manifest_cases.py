@@ -26,12 +26,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from jsdoctor.collect.manifests.load import load_manifests
 from jsdoctor.model.evidence import EvidenceSet, Gaps
 from jsdoctor.model.evidence_kinds import KINDS as EVIDENCE_KINDS
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.manifest import Manifests, RunningConfigurations
+from jsdoctor.sources.manifests.load import load_manifests
 from tests.support.evidence import evidence_of
 from tests.support.rule_case import in_full
 from tests.support.ruleset import checks, rules

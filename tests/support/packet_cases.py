@@ -32,13 +32,13 @@ from typing import Any
 
 import msgspec
 
-from jsdoctor.collect.packets.files import read_captures
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.evidence_kinds import KINDS as EVIDENCE_KINDS
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.packets import PacketEvidence
-from jsdoctor.parse.packets.nats.observer import NatsObserver
+from jsdoctor.packets.nats.observer import NatsObserver
+from jsdoctor.sources.packets.files import read_captures
 from tests.support.rule_case import in_full
 from tests.support.ruleset import checks, rules
 

@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 
 from jsdoctor.checks.registry import Check, Predicate, load_checks
-from jsdoctor.collect.rule_pages import shipped_pages
 from jsdoctor.engine.loader import load_rules
 from jsdoctor.engine.runner import Evaluation, evaluate
 from jsdoctor.engine.select import Selection, find_rule, select_rules
@@ -18,9 +17,10 @@ from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Finding
 from jsdoctor.model.partial import NotShownError
 from jsdoctor.model.rule import Rule
-from jsdoctor.parse.rule_page import param_value
+from jsdoctor.pages.rule_page import param_value
 from jsdoctor.remedy.operation import Action
 from jsdoctor.remedy.registry import load_actions
+from jsdoctor.sources.rule_pages import shipped_pages
 
 
 @cache

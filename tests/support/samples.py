@@ -9,9 +9,9 @@ from nats.aio.client import Client
 
 from jsdoctor.model.exchange import Sample
 from jsdoctor.model.finding import Outcome
-from jsdoctor.parse.assemble import assemble
-from tests.collect.looking import ONCE, take_samples
+from jsdoctor.replies.assemble import assemble
 from tests.servers import Cluster, wait_until
+from tests.sources.looking import ONCE, take_samples
 from tests.support.deployment import HOUR_NS, add_consumer, add_stream, api
 from tests.support.outage import with_client
 from tests.support.ruleset import run_rule

@@ -26,7 +26,7 @@ import jsdoctor
 from jsdoctor.__main__ import main
 from jsdoctor.app.rulebook import open_rulebook
 
-_SPARK = "jsdoctor.collect.logs.spark"
+_SPARK = "jsdoctor.sources.archives.spark"
 _turn = threading.Lock()
 
 

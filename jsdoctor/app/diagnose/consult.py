@@ -9,12 +9,12 @@ from jsdoctor import __version__
 from jsdoctor.app.diagnose.request import DiagnoseRequest, refuse_contradictions
 from jsdoctor.app.messages import LOGGED, Messages
 from jsdoctor.app.rulebook import Rulebook, open_rulebook, open_symptoms
-from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.diagnosis import undiagnosed
 from jsdoctor.engine.recognition import Recogniser, Recognition
 from jsdoctor.engine.symptoms import SymptomBook
 from jsdoctor.model.diagnosis import Question
 from jsdoctor.model.nearest import did_you_mean
+from jsdoctor.model.problems import UsageProblem
 from jsdoctor.remedy.offer import flagged
 from jsdoctor.render.diagnosis import Consultation
 from jsdoctor.sources.unrecognised import unrecognised_gaps

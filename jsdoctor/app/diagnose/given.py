@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from jsdoctor.app.pieces import STDIN, Piece, pieces_of, routed
 from jsdoctor.engine.passages import passages
 from jsdoctor.model.rule import Rule
-from jsdoctor.parse.file_kinds import FileKind
+from jsdoctor.sources.file_kinds import FileKind
 from jsdoctor.sources.request import EvidenceRequest
 
 _LINES_JUDGED = 3

@@ -10,11 +10,6 @@ import msgspec
 from jsdoctor.app.collecting import Collected
 from jsdoctor.app.judging import Judging, open_judging
 from jsdoctor.app.request import JudgeRequest
-from jsdoctor.collect.connect.connection import Connection, connect
-from jsdoctor.collect.diagnose.probe import probe
-from jsdoctor.collect.live.ask import Asker, NoReplyError
-from jsdoctor.collect.problems import ConnectProblem
-from jsdoctor.collect.scan.stream import headers_of
 from jsdoctor.engine.expectation import told_by
 from jsdoctor.engine.select import find_rule
 from jsdoctor.model.diagnosis import Narrowing
@@ -22,13 +17,18 @@ from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.expectation import RefusedPublish, StoredMessage
 from jsdoctor.model.finding import CLUSTER, Finding, failed, passed
 from jsdoctor.model.probe import Probe
+from jsdoctor.model.problems import ConnectProblem
 from jsdoctor.model.report import Result
 from jsdoctor.model.reported import Instant
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
-from jsdoctor.parse.replies import ErrorReply, ReplyError, decode
 from jsdoctor.remedy.offer import with_offers
+from jsdoctor.replies.decoding import ErrorReply, ReplyError, decode
+from jsdoctor.sources.connect.connection import Connection, connect
 from jsdoctor.sources.connection import resolve_connection
+from jsdoctor.sources.probe import probe
 from jsdoctor.sources.request import EvidenceRequest
+from jsdoctor.sources.scan.stream import headers_of
+from jsdoctor.sources.servers.ask import Asker, NoReplyError
 
 _EXPECTED = "Nats-Expected-Last-Sequence"
 _NO_STREAM = "JSD613"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jsdoctor.app.request import AnswerRequest, ConfigurationRequest, JudgeRequest, SymptomRequest
-from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.diagnosis import Narrowing
+from jsdoctor.model.problems import UsageProblem
 from jsdoctor.sources.base import Role, Source
 from jsdoctor.sources.listing import sources_of
 from jsdoctor.sources.request import EvidenceRequest

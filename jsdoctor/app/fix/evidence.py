@@ -10,10 +10,6 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from jsdoctor.app.judging import Judging, ParameterValues
-from jsdoctor.collect.connect.connection import Connection, connect
-from jsdoctor.collect.connect.settings import DEFAULT_API_PREFIX, ConnectionSettings
-from jsdoctor.collect.connect.tls import plan_tls
-from jsdoctor.collect.gather import gather
 from jsdoctor.engine.comparison import is_undecided, of_what_was_read
 from jsdoctor.engine.planner import plan_of_login
 from jsdoctor.engine.runner import Evaluation, evaluate
@@ -23,13 +19,17 @@ from jsdoctor.model.exchange import Sample
 from jsdoctor.model.finding import Outcome
 from jsdoctor.model.plan import StepProof
 from jsdoctor.model.snapshot import SnapshotSeries
-from jsdoctor.parse.assemble import assemble
-from jsdoctor.parse.logins import of_several_logins
 from jsdoctor.remedy.api import LostError
 from jsdoctor.remedy.proof import Examine, ProofResult, ProofVerdict
+from jsdoctor.replies.assemble import assemble
+from jsdoctor.replies.logins import of_several_logins
 from jsdoctor.sources.base import Need
+from jsdoctor.sources.connect.connection import Connection, connect
+from jsdoctor.sources.connect.settings import DEFAULT_API_PREFIX, ConnectionSettings
+from jsdoctor.sources.connect.tls import plan_tls
 from jsdoctor.sources.live import LiveDeployment
 from jsdoctor.sources.request import EvidenceRequest
+from jsdoctor.sources.sampling import gather
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,22 +14,22 @@ from jsdoctor import __version__
 from jsdoctor.app.fix.evidence import FixCollector, connected
 from jsdoctor.app.fix.request import FixRequest, check_choices
 from jsdoctor.app.messages import LOGGED, Messages
-from jsdoctor.collect.bundle.read import BundleProblem, read_bundle
-from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.model.exchange import Access, Sample
 from jsdoctor.model.finding import Outcome
 from jsdoctor.model.plan import Choice, Plan
+from jsdoctor.model.problems import Problem, UsageProblem
 from jsdoctor.model.server import Accounts, Servers
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.wording import counted
-from jsdoctor.parse.assemble import assemble
-from jsdoctor.parse.logins import logins_of, samples_by_login
-from jsdoctor.parse.raw_configs import raw_configs
+from jsdoctor.redaction.raw_configs import raw_configs
 from jsdoctor.remedy.backup.files import META, BackupProblem, data_file, read_note, sha256_of
 from jsdoctor.remedy.families.peers import Witness
 from jsdoctor.remedy.journal import shareable
 from jsdoctor.remedy.offer import step_with_login
 from jsdoctor.remedy.plan import draft
+from jsdoctor.replies.assemble import assemble
+from jsdoctor.replies.logins import logins_of, samples_by_login
+from jsdoctor.sources.bundle.read import BundleProblem, read_bundle
 from jsdoctor.sources.connection import flags_of
 from jsdoctor.sources.headline import headline
 

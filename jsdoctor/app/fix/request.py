@@ -12,14 +12,14 @@ import msgspec
 
 from jsdoctor.app.outputs import Color, parse_file
 from jsdoctor.app.request import ColorChoice, ConfigurationRequest, JudgeRequest, QuietRequest
-from jsdoctor.collect.connect.options import ConnectionOptions
-from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.model.duration import parse_duration, parse_positive_seconds
 from jsdoctor.model.nearest import did_you_mean
 from jsdoctor.model.option import option
 from jsdoctor.model.plan import SCHEMA, Choice, Plan
+from jsdoctor.model.problems import UsageProblem
 from jsdoctor.model.rule import Risk
 from jsdoctor.model.typed import decode_as
-from jsdoctor.parse.duration import parse_duration, parse_positive_seconds
+from jsdoctor.sources.connect.options import ConnectionOptions
 from jsdoctor.sources.request import EvidenceRequest
 
 _LEVELS = (Risk.SAFE, Risk.DISRUPTIVE, Risk.DESTRUCTIVE)

@@ -21,22 +21,22 @@ from jsdoctor.app.configuration import load_configuration
 from jsdoctor.app.fix.evidence import FixCollector, connected, examiner
 from jsdoctor.app.fix.request import FixRequest, RollbackRequest, allowed_up_to
 from jsdoctor.app.judging import open_judging
-from jsdoctor.collect.connect.connection import Connection
-from jsdoctor.collect.connect.refusal import printable
-from jsdoctor.collect.connect.settings import ConnectionSettings
-from jsdoctor.collect.live.ask import Asker, NoReplyError, Why
-from jsdoctor.collect.live.system import find_servers
-from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.model.logins import CommandLogin, Logins
 from jsdoctor.model.plan import Json, Plan, Step
+from jsdoctor.model.problems import Problem, UsageProblem
 from jsdoctor.model.rule import Risk
 from jsdoctor.model.typed import decode_as, decode_plain
 from jsdoctor.model.wording import counted
 from jsdoctor.remedy.api import ApiError, DeniedError, InboxMessage, LostError, NoResponseError, StepApis
 from jsdoctor.remedy.apply import Applier, Ending, StepOutcome, Undoer, any_bad
 from jsdoctor.remedy.journal import Journal, JournalError, require_locks
+from jsdoctor.sources.connect.connection import Connection
+from jsdoctor.sources.connect.refusal import printable
+from jsdoctor.sources.connect.settings import ConnectionSettings
 from jsdoctor.sources.connection import flags_of, resolve_logins
+from jsdoctor.sources.servers.ask import Asker, NoReplyError, Why
+from jsdoctor.sources.servers.system import find_servers
 
 _SLICE_S = 0.1
 """How often a wait looks whether the connection is still there."""

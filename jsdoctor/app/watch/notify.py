@@ -6,8 +6,8 @@ import threading
 from collections import deque
 
 from jsdoctor.app.watch.request import Receiver
-from jsdoctor.collect.problems import Problem
-from jsdoctor.collect.webhook import post_json
+from jsdoctor.app.watch.webhook import post_json
+from jsdoctor.model.problems import Problem
 from jsdoctor.render.watch.notification import Notification, body
 from jsdoctor.render.watch.notification_format import NotificationFormat
 

@@ -7,8 +7,8 @@ from typing import Annotated, NamedTuple
 from urllib.parse import urlsplit
 
 from jsdoctor.app.request import JudgeRequest
+from jsdoctor.model.duration import parse_positive_seconds
 from jsdoctor.model.option import option
-from jsdoctor.parse.duration import parse_positive_seconds
 from jsdoctor.render.watch.notification_format import NotificationFormat
 from jsdoctor.sources.request import EvidenceRequest
 

@@ -14,14 +14,14 @@ from jsdoctor.app.collecting import collect
 from jsdoctor.app.judging import Judging
 from jsdoctor.app.messages import LOGGED, Messages
 from jsdoctor.app.watch.request import WatchRequest
-from jsdoctor.collect.problems import Problem
 from jsdoctor.engine.activity import Activities, busiest, follow
 from jsdoctor.engine.verdict import ExitCode, NagiosState
 from jsdoctor.engine.watch import FindingChange, Watch, observe
+from jsdoctor.model.problems import Problem
 from jsdoctor.model.report import Report
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
-from jsdoctor.parse.redact import scrub_line
-from jsdoctor.parse.scrubbed import scrubbed
+from jsdoctor.redaction.redact import scrub_line
+from jsdoctor.redaction.scrubbed import scrubbed
 from jsdoctor.render.watch.notification import Notification
 from jsdoctor.render.watch.view import ScreenView
 from jsdoctor.sources.request import EvidenceRequest

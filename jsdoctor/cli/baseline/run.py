@@ -13,13 +13,13 @@ from jsdoctor.app.judging import open_judging
 from jsdoctor.app.request import JudgeRequest
 from jsdoctor.cli.console import MESSAGES, say
 from jsdoctor.cli.output import write_output
-from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.configuration.baseline import encode_baseline
 from jsdoctor.engine.suppression import fully_judged
 from jsdoctor.engine.verdict import ExitCode
+from jsdoctor.model.problems import UsageProblem
 from jsdoctor.model.report import Report
 from jsdoctor.model.suppression import Accepted, Baseline
 from jsdoctor.model.wording import counted
-from jsdoctor.parse.baseline import encode_baseline
 from jsdoctor.sources.request import EvidenceRequest
 
 

@@ -8,7 +8,7 @@ from jsdoctor.cli.console import MESSAGES
 from jsdoctor.cli.output import write_results
 from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.model.diagnosis import Verdict
-from jsdoctor.parse.scrubbed import scrubbed
+from jsdoctor.redaction.scrubbed import scrubbed
 from jsdoctor.render.diagnosis import Consultation, render_diagnosis
 from jsdoctor.render.diagnosis_json import render_diagnosis_json
 from jsdoctor.render.options import RenderOptions

@@ -12,8 +12,8 @@ from jsdoctor.app.fix.request import FixRequest, RollbackRequest
 from jsdoctor.app.request import ConfigurationRequest, JudgeRequest, QuietRequest, ReportRequest, RuleRequest
 from jsdoctor.cli import option_groups as groups
 from jsdoctor.cli.option_groups import Given, OptionsOf, takes
-from jsdoctor.collect.connect.options import ConnectionOptions, connection_options
 from jsdoctor.model.option import request_from
+from jsdoctor.sources.connect.options import ConnectionOptions, connection_options
 from jsdoctor.sources.request import evidence_request
 
 if TYPE_CHECKING:

@@ -25,12 +25,12 @@ from jsdoctor.app.fix.run import (
 from jsdoctor.app.outputs import Color
 from jsdoctor.cli.console import MESSAGES, progress, say
 from jsdoctor.cli.output import options_for, write_output
-from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.model.plan import Plan, Step
+from jsdoctor.model.problems import UsageProblem
 from jsdoctor.model.rule import Risk
 from jsdoctor.model.wording import counted
-from jsdoctor.parse.scrubbed import scrubbed
+from jsdoctor.redaction.scrubbed import scrubbed
 from jsdoctor.remedy.apply import GOOD, Ending, StepOutcome
 from jsdoctor.remedy.journal import shareable
 from jsdoctor.render.json_text import dumps

@@ -9,8 +9,8 @@ import typer
 from jsdoctor.app.request import ConfigurationRequest
 from jsdoctor.cli.mcp.settings import McpRequest
 from jsdoctor.cli.option_groups import Given, OptionsOf, takes
-from jsdoctor.collect.connect.options import ConnectionOptions
 from jsdoctor.model.option import arguments_of, request_from
+from jsdoctor.sources.connect.options import ConnectionOptions
 from jsdoctor.sources.request import LiveRequest, LokiRequest, evidence_request
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ def mcp(given: Given) -> None:
 
 
 def _serve(settings: McpSettings) -> ExitCode:
-    from jsdoctor.collect.problems import UsageProblem
     from jsdoctor.engine.verdict import ExitCode
+    from jsdoctor.model.problems import UsageProblem
 
     try:
         from jsdoctor.cli.mcp.server import mcp_server

@@ -21,9 +21,9 @@ from pydantic import Field
 
 from jsdoctor import __version__
 from jsdoctor.cli.mcp.settings import McpSettings
-from jsdoctor.collect.problems import Problem, UsageProblem
-from jsdoctor.parse.redact import scrub_line
-from jsdoctor.parse.scrubbed import scrubbed
+from jsdoctor.model.problems import Problem, UsageProblem
+from jsdoctor.redaction.redact import scrub_line
+from jsdoctor.redaction.scrubbed import scrubbed
 from jsdoctor.sources.api_access import TOKENS
 
 _CALLS_AT_ONCE = 2

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
+from jsdoctor.model.duration import parse_positive_seconds
 from jsdoctor.model.option import option
-from jsdoctor.parse.duration import parse_positive_seconds
 
 
 def parse_directory(text: str) -> Path:

@@ -9,9 +9,9 @@ import typer
 
 from jsdoctor.app.request import StopRequest
 from jsdoctor.cli.option_groups import Given, OptionsOf, takes
-from jsdoctor.collect.connect.options import ConnectionOptions
 from jsdoctor.model.option import request_from
 from jsdoctor.sources import request as asked
+from jsdoctor.sources.connect.options import ConnectionOptions
 
 if TYPE_CHECKING:
     from jsdoctor.engine.verdict import ExitCode, NagiosState

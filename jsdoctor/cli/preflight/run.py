@@ -7,10 +7,10 @@ from jsdoctor.app.request import JudgeRequest
 from jsdoctor.cli.check_run import run_check
 from jsdoctor.cli.console import MESSAGES
 from jsdoctor.cli.output import write_results
-from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.verdict import ExitCode, NagiosState
 from jsdoctor.model.preflight import GoNoGo
-from jsdoctor.parse.scrubbed import scrubbed
+from jsdoctor.model.problems import UsageProblem
+from jsdoctor.redaction.scrubbed import scrubbed
 from jsdoctor.render.formats import ReportFormat
 from jsdoctor.render.preflight import render_preflight, render_preflight_markdown
 from jsdoctor.render.preflight_json import render_preflight_json

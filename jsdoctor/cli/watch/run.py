@@ -29,9 +29,9 @@ from jsdoctor.app.watch.request import WatchRequest
 from jsdoctor.app.watch.session import BackgroundCheck, Session
 from jsdoctor.cli.console import MESSAGES, say
 from jsdoctor.cli.report_output import render_options
-from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.engine.verdict import ExitCode, NagiosState
 from jsdoctor.engine.watch import ChangeKind, FindingChange
+from jsdoctor.model.problems import Problem, UsageProblem
 from jsdoctor.model.report import Incident, Report
 from jsdoctor.model.rule import Rule
 from jsdoctor.model.wording import span

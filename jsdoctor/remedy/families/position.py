@@ -5,7 +5,7 @@ from __future__ import annotations
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.plan import Change, Json, Request, Step
 from jsdoctor.model.rule import Risk
-from jsdoctor.parse.raw_configs import is_withheld
+from jsdoctor.redaction.raw_configs import is_withheld
 from jsdoctor.remedy.api import Api, ApiError
 from jsdoctor.remedy.operation import (
     Action,

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from jsdoctor.model.nats_traffic import NatsConnection, NatsTraffic
 from jsdoctor.model.packets import SocketAddress
-from jsdoctor.parse.packets.nats.observer import NatsObserver
-from jsdoctor.parse.packets.segment import CapturedConnection, Direction
+from jsdoctor.packets.nats.observer import NatsObserver
+from jsdoctor.packets.segment import CapturedConnection, Direction
 
 SECRET = b"correct-horse-battery-staple"
 INFO = b'INFO {"server_id":"NA","server_name":"n1","version":"2.15.1","cluster":"C","max_payload":1048576}\r\n'

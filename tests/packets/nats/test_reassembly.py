@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsdoctor.parse.packets.nats.conversation import HELD_BYTES, Reassembly
+from jsdoctor.packets.nats.conversation import HELD_BYTES, Reassembly
 from tests.packets.nats.speech import pieces
 
 

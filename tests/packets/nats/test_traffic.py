@@ -6,8 +6,8 @@ import pytest
 
 from jsdoctor.model.nats_traffic import NatsTraffic
 from jsdoctor.model.packets import SocketAddress
-from jsdoctor.parse.packets.nats.observer import NatsObserver
-from jsdoctor.parse.packets.segment import CapturedConnection
+from jsdoctor.packets.nats.observer import NatsObserver
+from jsdoctor.packets.segment import CapturedConnection
 from tests.packets.nats.speech import CONNECT, INFO, MILLISECOND, Ear, ack, hpub, msg
 from tests.support.packet_cases import captured
 

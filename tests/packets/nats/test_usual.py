@@ -9,9 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from jsdoctor.model.nats_traffic import NatsTraffic
-from jsdoctor.parse.packets.nats import conversation
-from jsdoctor.parse.packets.nats.lines import Usual
-from jsdoctor.parse.packets.nats.publishing import PublishTally
+from jsdoctor.packets.nats import conversation
+from jsdoctor.packets.nats.lines import Usual
+from jsdoctor.packets.nats.publishing import PublishTally
 from tests.packets.nats.speech import CONNECT, INFO, Ear, ack, hpub, msg, pieces, pub
 
 _INBOXES = tuple(f"_INBOX.{number}" for number in range(4))

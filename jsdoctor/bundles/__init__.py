@@ -1,0 +1,1 @@
+"""Bundles as bytes: ours, and the archives of `nats audit gather`. Pure: files are read in `sources.bundle`."""

@@ -1,0 +1,136 @@
+"""An archive of `nats audit gather` as samples: the exchanges of a sample with a login of the system account.
+
+The archive has no request times but that of its end. So `taken_at` and every `asked_at` are that time, by the clock
+of the host that gathered, and nothing about clocks may be concluded from them; ages come from the servers' own times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+
+import msgspec
+
+from jsdoctor.bundles.audit_archive_jetstream import ArchivedJetStream, Body
+from jsdoctor.bundles.audit_archive_manifest import (
+    ACCOUNT_INFO,
+    ACCOUNT_RAFT,
+    CONNECTIONS,
+    GATEWAYS,
+    HEALTH,
+    LEAFS,
+    OF_ACCOUNTS,
+    OF_SERVERS,
+    ONE_SAMPLE,
+    ROUTES,
+    SERVERS_ONCE,
+    STREAM_INFO,
+    VARIABLES,
+    ArchiveManifest,
+    lacking,
+    unfinished,
+    unlisted,
+    unread,
+)
+from jsdoctor.bundles.audit_archive_reply import ArchivedReply, Replies, Senders, encoded, open_artifact, sealed
+from jsdoctor.bundles.bundle import BundleError
+from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
+from jsdoctor.model.reported import Instant
+from jsdoctor.replies.decoding import YEARS, ReplyError, decode
+
+_AS_THEY_ARE = {
+    VARIABLES: Endpoint.VARZ,
+    HEALTH: Endpoint.HEALTHZ,
+    GATEWAYS: Endpoint.GATEWAYZ,
+    LEAFS: Endpoint.LEAFZ,
+    ROUTES: Endpoint.ROUTEZ,
+    ACCOUNT_RAFT: Endpoint.RAFTZ,
+    ACCOUNT_INFO: Endpoint.ACCOUNTZ,
+}
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    capture_timestamp: Instant | None = None
+
+
+class _Connection(msgspec.Struct, frozen=True, gc=False):
+    cid: int = 0
+
+
+def decode_archive(
+    manifest: ArchiveManifest, read: Callable[[str], bytes], written: datetime | None = None
+) -> tuple[Sample, ...]:
+    """What an archive holds; `read` gives the content of a member. What it lacks is a gap. `written`: the newest time
+    of a member, which serves where no content shows one.
+
+    One sample, and before it one of those streams that were seen twice with time between.
+
+    Raises BundleError for an archive without a time, and whatever `read` raises.
+    """
+    replies = Replies([*unfinished(manifest), *unlisted(manifest)])
+    for artifact in manifest.of_type(*OF_SERVERS, *OF_ACCOUNTS):
+        try:
+            replies.add(open_artifact(artifact, read(artifact.member)))
+        except ReplyError as error:
+            replies.gaps.append(unread(artifact, error))
+    senders = Senders(replies)
+    taken_at = _when(manifest, read, senders, written)
+    replies.gaps += lacking(manifest, {reply.artifact.node for reply in replies if reply.has_jetstream is False})
+    apart = ((artifact, read(artifact.member)) for artifact in manifest.of_type(STREAM_INFO))
+    jetstream = ArchivedJetStream(manifest, replies, senders, apart, taken_at)
+    bodies = (*_as_they_are(replies, senders), *_connections(replies, senders), *jetstream.bodies())
+    passed, earlier = jetstream.earlier()
+    if not earlier:
+        return (Sample(taken_at, _exchanges(bodies, taken_at), (*replies.gaps, ONE_SAMPLE)),)
+    first = Sample(taken_at - passed, _exchanges(earlier, taken_at - passed))
+    return first, Sample(taken_at, _exchanges(bodies, taken_at), (*replies.gaps, SERVERS_ONCE))
+
+
+def _exchanges(bodies: Iterable[Body], at: datetime) -> tuple[Exchange, ...]:
+    return tuple(
+        Exchange(Access.SYSTEM, endpoint, f"{endpoint.value} of {node[1]} ({origin})", at, 0, body)
+        for endpoint, node, origin, body in bodies
+    )
+
+
+def _when(
+    manifest: ArchiveManifest, read: Callable[[str], bytes], senders: Senders, written: datetime | None
+) -> datetime:
+    metadata = _Metadata()
+    if manifest.metadata:
+        try:
+            metadata = decode(read(manifest.metadata), _Metadata)
+        except ReplyError as error:
+            raise BundleError(f"{manifest.metadata} cannot be read: {error}") from error
+    known = (metadata.capture_timestamp or senders.latest(), written)
+    captured_at = next((moment for moment in known if moment is not None and moment.year in YEARS), None)
+    if captured_at is None:
+        raise BundleError("nothing in it shows when it was gathered")
+    return captured_at
+
+
+def _as_said(endpoint: Endpoint, reply: ArchivedReply, senders: Senders) -> Body:
+    body = reply.whole if reply.enveloped else sealed(senders.identity(reply.artifact.node), reply.data)
+    return endpoint, reply.artifact.node, reply.artifact.member, body
+
+
+def _as_they_are(replies: Replies, senders: Senders) -> Iterator[Body]:
+    for kind, endpoint in _AS_THEY_ARE.items():
+        yield from (_as_said(endpoint, reply, senders) for reply in replies.of_type(kind))
+
+
+def _connections(replies: Replies, senders: Senders) -> Iterator[Body]:
+    """One list for each server. Its pages overlap where connections come and go meanwhile."""
+    for node, pages in replies.pages(CONNECTIONS):
+        if len(pages) == 1:
+            yield _as_said(Endpoint.CONNZ, pages[0][0], senders)
+            continue
+        texts: dict[int, msgspec.Raw] = {}
+        for reply, fields in pages:
+            try:
+                listed = decode(fields.get("connections", msgspec.Raw(b"[]")), tuple[msgspec.Raw, ...])
+                texts |= {decode(connection, _Connection).cid: connection for connection in listed}
+            except ReplyError as error:
+                replies.gaps.append(unread(reply.artifact, error))
+        data = pages[0][1] | {"connections": encoded(list(texts.values()))}
+        yield Endpoint.CONNZ, node, pages[0][0].artifact.member, sealed(senders.identity(node), data)

@@ -1,1 +1,0 @@
-"""Reads clocks: those of the servers, and true time from NTP servers. `jsdoctor.parse` interprets the replies."""

@@ -1,1 +1,0 @@
-"""The host that jsdoctor runs on, as its kernel shows it."""

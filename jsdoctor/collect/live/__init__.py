@@ -1,1 +1,0 @@
-"""Asking a running deployment: the system account, a plain account, HTTP monitoring. Only reads."""

@@ -1,0 +1,1 @@
+"""The configuration file and values of options: from text to values. Pure."""

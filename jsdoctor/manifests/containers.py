@@ -1,0 +1,249 @@
+"""Containers of Kubernetes workloads that run nats-server: arguments, mounts, and which configuration is mounted where.
+
+Where an argument names a configuration file, everything that the arguments leave out is unclear: that file is judged
+where it is found itself (see `config_mounts`).
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+import msgspec
+
+from jsdoctor.manifests.server_arguments import Arguments, Word, names_server, words_of
+from jsdoctor.manifests.tree import Tree
+from jsdoctor.model.manifest import DeclaredServers, FilePosition
+
+_DEFAULT_STORE = "/tmp/nats"  # noqa: S108 - where a server in a container keeps its streams without store_dir
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigMount:
+    """A container of nats-server, and where its configuration comes from.
+
+    `config_map` is the name of a ConfigMap or Secret, else `path` is a file beside the manifest. `lasting` are the
+    directories of the container that outlive it; `servers` how many containers like it will run (None: not known).
+    `container` is its place.
+    """
+
+    file: str
+    lasting: tuple[str, ...]
+    config_map: str = ""
+    namespace: str = ""
+    path: str = ""
+    servers: int | None = None
+    container: FilePosition | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedMap:
+    """A ConfigMap or Secret that kustomize makes of files."""
+
+    name: str
+    paths: tuple[str, ...]
+
+
+def is_kept(directory: str, mounts: Sequence[str]) -> bool:
+    """Whether a server with this `store_dir` keeps its streams on one of these volumes: it stores below `jetstream`."""
+    stored = (directory.rstrip("/") or "") + "/jetstream"
+    return any(stored == mount or stored.startswith(mount.rstrip("/") + "/") for mount in mounts)
+
+
+def joined(
+    servers: Sequence[DeclaredServers], mounts: Sequence[ConfigMount], generated: Sequence[GeneratedMap]
+) -> list[DeclaredServers]:
+    """Configurations with what the workloads that mount them tell; `persistent` is unclear where none is known. The
+    only container that runs with a configuration is part of it, and no server of its own.
+    """
+    containers = {server.place: server for server in servers if server.what == "container"}
+    result: list[DeclaredServers] = []
+    parts: set[FilePosition] = set()
+    for server in servers:
+        near = _mounting(server, mounts, generated) if server.what == "server configuration" else None
+        if near is None:
+            result.append(server)
+            continue
+        places = {mount.container for mount in near}
+        running = {place: container for place, container in containers.items() if place in places}
+        result.append(_joined(server, near, list(running.values())))
+        if len(running) == 1:
+            parts.update(running)
+    return [server for server in result if server.what != "container" or server.place not in parts]
+
+
+def _mounting(
+    servers: DeclaredServers, mounts: Sequence[ConfigMount], generated: Sequence[GeneratedMap]
+) -> Sequence[ConfigMount] | None:
+    """The mounts of a configuration; None for a file of a host."""
+    path = posixpath.normpath(servers.place.file)
+    names = {servers.config_map} if servers.config_map else {item.name for item in generated if path in item.paths}
+    if names:
+        config_mounts = [
+            mount for mount in mounts if mount.config_map in names and _same(mount.namespace, servers.namespace)
+        ]
+    else:
+        config_mounts = [mount for mount in mounts if mount.path == path]
+    return _nearest(servers.place.file, config_mounts) if names or config_mounts else None
+
+
+def _joined(
+    servers: DeclaredServers, near: Sequence[ConfigMount], running: Sequence[DeclaredServers]
+) -> DeclaredServers:
+    settings, places, unclear = dict(servers.settings), dict(servers.places), set(servers.unclear)
+    if len(running) == 1:
+        settings |= running[0].settings
+        places |= running[0].places
+    unclear |= {"server_name" for container in running if "server_name" in container.places} - set(settings)
+    settings["started"] = bool(running)
+    directory = str(settings.get("store_dir", _DEFAULT_STORE))
+    kept = {is_kept(directory, mount.lasting) for mount in near} if directory.startswith("/") else set()
+    if len(kept) == 1:
+        settings["persistent"] = kept.pop()
+        places["persistent"] = servers.at("store_dir", "jetstream")
+    else:
+        unclear.add("persistent")
+    sizes = {item.servers for item in near}
+    if len(sizes) == 1 and (size := sizes.pop()) is not None:
+        settings["servers"] = size
+        places["servers"] = servers.at("clustered", "jetstream")
+    mistakes = (*servers.mistakes, *(running[0].mistakes if len(running) == 1 else ()))
+    return msgspec.structs.replace(
+        servers,
+        name=servers.name or (running[0].name if len(running) == 1 else ""),
+        settings=settings,
+        places=places,
+        mistakes=mistakes,
+        unclear=frozenset(unclear),
+    )
+
+
+def _same(first: str, second: str) -> bool:
+    """Kustomize and `kubectl -n` fill in the namespace of what names none."""
+    return not first or not second or first == second
+
+
+def _nearest(file: str, mounts: Sequence[ConfigMount]) -> Sequence[ConfigMount]:
+    """The mounts closest to a file, as one run may have several environments: same file, same directory, then any."""
+    same_file = [mount for mount in mounts if mount.file == file]
+    same_directory = [mount for mount in mounts if PurePath(mount.file).parent == PurePath(file).parent]
+    return same_file or same_directory or mounts
+
+
+_IMAGE = re.compile(r"(?:.*/)?(?:nats|nats-server)(?::[^/]*)?(?:@.*)?", re.ASCII)
+_DEFAULT = re.compile(r"\$\{\w+:?-([^}]*)\}", re.ASCII)
+_WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "Pod", "ReplicaSet")
+_PASSING = ("emptyDir", "ephemeral", "configMap", "secret", "downwardAPI", "projected")
+"""Volumes that are deleted with the pod, or that are read-only."""
+
+
+def runs_server(image: str, words: Sequence[Word], name: str) -> bool:
+    """Whether a container runs nats-server, by its image, its command, or by its name and the arguments."""
+    if words and not words[0].text.startswith("-") and not names_server(words):
+        return "$" in words[0].text and _is_server(image)
+    if _is_server(image) or names_server(words):
+        return True
+    return "$" in image and "nats" in f"{name} {image}".lower() and bool(words)
+
+
+def _is_server(image: str) -> bool:
+    return bool(_IMAGE.fullmatch(_DEFAULT.sub(r"\1", image)))
+
+
+def of_workload(tree: Tree) -> Iterator[DeclaredServers]:
+    """The containers of a workload that run nats-server."""
+    replicas, size = tree.get("spec", "replicas"), _replicas(tree)
+    for _, container, words, lasting in _containers(tree):
+        servers = declared(tree.text("metadata", "name"), container, words, lasting)
+        yield servers if size is None else with_size(servers, size, replicas.place if replicas else tree.place)
+
+
+def mounts_of(tree: Tree) -> Iterator[ConfigMount]:
+    """Which ConfigMaps and Secrets the containers of nats-server mount."""
+    size = _replicas(tree)
+    for pod, container, _, lasting in _containers(tree):
+        mounted = {mount.text("name") for mount in elements(container.get("volumeMounts"))}
+        for volume in elements(pod.get("volumes")):
+            for name in _sources(volume) if volume.text("name") in mounted else ():
+                yield ConfigMount(
+                    file=tree.place.file,
+                    lasting=tuple(lasting),
+                    config_map=name,
+                    namespace=tree.text("metadata", "namespace"),
+                    servers=size,
+                    container=container.place,
+                )
+
+
+def _replicas(tree: Tree) -> int | None:
+    """How many pods run; None where that depends on nodes or an expression."""
+    replicas = tree.get("spec", "replicas")
+    if replicas is None:
+        return 1 if tree.text("kind") in ("Deployment", "StatefulSet", "ReplicaSet", "Pod") else None
+    return replicas.value if isinstance(replicas.value, int) and not isinstance(replicas.value, bool) else None
+
+
+def _containers(tree: Tree) -> Iterator[tuple[Tree, Tree, list[Word], list[str]]]:
+    """Pod, container, arguments and lasting directories of each container of nats-server."""
+    if tree.text("kind") not in _WORKLOADS:
+        return
+    pod = tree.get("spec") if tree.text("kind") == "Pod" else tree.get("spec", "template", "spec")
+    for container in elements(pod.get("containers")) if pod else ():
+        words = words_of(container.get("command"), container.get("args"))
+        if pod is not None and runs_server(container.text("image"), words, container.text("name")):
+            yield pod, container, words, _lasting(tree, pod, container)
+
+
+def _sources(volume: Tree) -> Iterator[str]:
+    yield volume.text("configMap", "name")
+    yield volume.text("secret", "secretName")
+    for source in elements(volume.get("projected", "sources")):
+        yield source.text("configMap", "name")
+        yield source.text("secret", "name")
+
+
+def _lasting(tree: Tree, pod: Tree, container: Tree) -> list[str]:
+    """Where a container has volumes that outlive it."""
+    lasting = {claim.text("metadata", "name") for claim in elements(tree.get("spec", "volumeClaimTemplates"))}
+    for volume in elements(pod.get("volumes")):
+        kinds = {key for key, _ in volume.entries()}
+        if not kinds & set(_PASSING):
+            lasting.add(volume.text("name"))
+    mounts = elements(container.get("volumeMounts"))
+    return [mount.text("mountPath") for mount in mounts if mount.text("name") in lasting]
+
+
+def declared(name: str, node: Tree, words: Sequence[Word], lasting: Sequence[str]) -> DeclaredServers:
+    """A container by its arguments."""
+    arguments = Arguments()
+    arguments.read(words)
+    directory = arguments.settings.get("store_dir")
+    if arguments.settings.get("jetstream") and isinstance(directory, str):
+        arguments.settings["persistent"] = is_kept(directory, lasting)
+        arguments.places["persistent"] = arguments.places["store_dir"]
+    elif arguments.settings.get("jetstream") and "store_dir" not in arguments.unclear and is_kept("/tmp/nats", lasting):  # noqa: S108
+        arguments.settings["persistent"] = True
+        arguments.places["persistent"] = arguments.places["jetstream"]
+    return DeclaredServers(
+        what="container",
+        place=node.place,
+        name=str(arguments.settings.get("server_name", name)),
+        settings=arguments.settings,
+        places=arguments.places,
+        mistakes=tuple(arguments.mistakes),
+        unclear=frozenset(arguments.unclear - set(arguments.settings)),
+    )
+
+
+def with_size(servers: DeclaredServers, size: int, place: FilePosition) -> DeclaredServers:
+    """With the number of servers like it."""
+    settings, places = {**servers.settings, "servers": size}, {**servers.places, "servers": place}
+    return msgspec.structs.replace(servers, settings=settings, places=places)
+
+
+def elements(node: Tree | None) -> list[Tree]:
+    """The elements of a list; none of anything else."""
+    return list(node.items()) if node is not None else []

@@ -1,0 +1,105 @@
+"""Requests to the JetStream API and their responses: only whether they failed, and why."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+import msgspec
+
+from jsdoctor.model.nats_traffic import ApiFailure, ApiTraffic
+from jsdoctor.packets.nats.identity import shortened, text
+from jsdoctor.packets.nats.publishing import PubAckError, status
+
+_WAITING = 5_000
+_KINDS = 100
+_NO_RESPONDERS = 503
+_MAX = 200
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    type: str = ""
+    error: PubAckError | None = None
+
+
+_DECODER = msgspec.json.Decoder(_Answer)
+_NAMES = frozenset(
+    b"STREAM CONSUMER INFO CREATE UPDATE DELETE LIST NAMES PURGE SNAPSHOT RESTORE MSG GET DIRECT LEADER STEPDOWN PEER"
+    b" REMOVE ACCOUNT META SERVER DURABLE NEXT PAUSE UNPIN TEMPLATE MOVE CANCEL_MOVE".split()
+)
+
+
+def operation(subject: bytes) -> str:
+    """The operation of a subject without names: `STREAM.INFO` of `$JS.API.STREAM.INFO.ORDERS`, also with a domain."""
+    words = subject.partition(b".API.")[2].split(b".")
+    kept = []
+    for word in words:
+        if word not in _NAMES:
+            break
+        kept.append(word)
+    return text(b".".join(kept)) or "other"
+
+
+class ApiTally:
+    """Requests of one connection. `waiting` are those without a response, by the subject of their reply."""
+
+    def __init__(self) -> None:
+        self.waiting: OrderedDict[bytes, bytes] = OrderedDict()
+        self._requests = 0
+        self.failures = ApiFailureTally()
+
+    def requested(self, subject: bytes, reply: bytes) -> None:
+        """Add one request that expects a response."""
+        self._requests += 1
+        if len(self.waiting) >= _WAITING:
+            self.waiting.popitem(last=False)
+        self.waiting[reply] = subject
+
+    def answered(self, at_ns: int, inbox: bytes, headers: bytes, payload: bytes) -> None:
+        """Add its response, or the beginning of a long one: errors are short."""
+        self.failures.replied(at_ns, self.waiting.pop(inbox, b""), headers, payload)
+
+    def traffic(self) -> ApiTraffic:
+        """All of it."""
+        return ApiTraffic(self._requests, len(self.waiting), self.failures.all())
+
+
+class ApiFailureTally:
+    """Requests of one connection that failed, by operation and reason."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, int], ApiFailure] = {}
+
+    def replied(self, at_ns: int, subject: bytes, headers: bytes, payload: bytes) -> None:
+        """The reply to a request with that subject, or the beginning of a long one."""
+        if headers and (line := status(headers))[0] >= 400:
+            self._failed(at_ns, subject, PubAckError(line[0], 0, text(line[1])))
+            return
+        try:
+            answer = _DECODER.decode(payload)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return
+        if answer.error is not None:
+            self._failed(at_ns, subject, answer.error)
+
+    def _failed(self, at_ns: int, subject: bytes, error: PubAckError) -> None:
+        key = (operation(subject), error.err_code or error.code)
+        known = self._found.get(key)
+        if known is None and len(self._found) >= _KINDS:
+            return
+        words = error.description[:_MAX]
+        if not words and error.code == _NO_RESPONDERS:
+            words = "no responders: JetStream is not there for this account"
+        self._found[key] = ApiFailure(
+            operation=key[0],
+            subject=known.subject if known else shortened(text(subject)),
+            code=error.code,
+            err_code=error.err_code,
+            description=words,
+            count=known.count + 1 if known else 1,
+            first_ns=known.first_ns if known else at_ns,
+            last_ns=at_ns,
+        )
+
+    def all(self) -> tuple[ApiFailure, ...]:
+        """All of them, the most frequent first."""
+        return tuple(sorted(self._found.values(), key=lambda item: (-item.count, item.operation, item.err_code)))

@@ -1,0 +1,327 @@
+"""What is said on a connection beside messages: who both sides are, PING, errors, statuses, flow control.
+
+Source: nats-server consumer.go (`sendIdleHeartbeat`, `sendFlowControl`, `Exceeded …`), ADR-9 and ADR-13 of NATS.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from jsdoctor.model.nats_traffic import (
+    ApiTraffic,
+    Content,
+    IdleHeartbeats,
+    NatsConnection,
+    NatsPeers,
+    ProtocolError,
+    Publishing,
+    StatusMessages,
+    StreamFlow,
+)
+from jsdoctor.packets.nats.identity import Greeting, Hello, greeting, hello, shortened, text
+
+HEARTBEAT = 100
+FLOW_PREFIX = b"$JS.FC."
+_STATUSES = 40
+_SIDS = 5_000
+_OPEN_SUBJECTS = 1_000
+_MAX_WORDS = 120
+
+
+class StatusTally:
+    """Counts statuses by code and text."""
+
+    __slots__ = ("_found",)
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[int, bytes], StatusMessages] = {}
+
+    def add(self, at_ns: int, code: int, words: bytes) -> None:
+        """One more."""
+        key = (code, words[:_MAX_WORDS])
+        known = self._found.get(key)
+        if known is not None:
+            self._found[key] = StatusMessages(code, known.text, known.count + 1, known.first_ns, at_ns)
+        elif len(self._found) < _STATUSES:
+            self._found[key] = StatusMessages(code, text(key[1]), 1, at_ns, at_ns)
+
+    def statuses(self) -> tuple[StatusMessages, ...]:
+        """All of them, the most frequent first."""
+        return tuple(sorted(self._found.values(), key=lambda item: (-item.count, item.code, item.text)))
+
+
+class _Idle:
+    """One subscription: its least interval between two heartbeats, and the longest silence behind one."""
+
+    __slots__ = ("interval_ns", "last_ns", "silence_ns")
+
+    def __init__(self) -> None:
+        self.interval_ns = self.silence_ns = self.last_ns = 0
+
+
+class HeartbeatTally:
+    """Idle heartbeats by subscription. A subscription without them is not followed."""
+
+    __slots__ = ("_idle", "count")
+
+    def __init__(self) -> None:
+        self._idle: dict[bytes, _Idle] = {}
+        self.count = 0
+
+    def heartbeat(self, at_ns: int, sid: bytes) -> None:
+        """One on that subscription."""
+        self.count += 1
+        idle = self._idle.get(sid)
+        if idle is None:
+            if len(self._idle) >= _SIDS:
+                return
+            idle = self._idle[sid] = _Idle()
+        if idle.last_ns:
+            passed_ns = max(at_ns - idle.last_ns, 0)
+            idle.interval_ns = min(idle.interval_ns or passed_ns, passed_ns)
+            idle.silence_ns = max(idle.silence_ns, passed_ns)
+        idle.last_ns = at_ns
+
+    def received(self, at_ns: int, sid: bytes) -> None:
+        """Anything else on that subscription: the server is alive, and need not send a heartbeat."""
+        idle = self._idle.get(sid)
+        if idle is not None and idle.last_ns:
+            idle.silence_ns = max(idle.silence_ns, at_ns - idle.last_ns)
+            idle.last_ns = 0
+
+    def ended(self, sid: bytes) -> None:
+        """What sent heartbeats there is over: a pull, or the consumer."""
+        if idle := self._idle.get(sid):
+            idle.last_ns = 0
+
+    def forget(self) -> None:
+        """Lines were lost: silence proves nothing."""
+        self._idle.clear()
+
+    def idle(self, end_ns: int) -> IdleHeartbeats:
+        """The subscription with the longest silence for its interval; the end of the capture ends it, too."""
+        idle = [(item.interval_ns, item.silence_ns, item.last_ns) for item in self._idle.values()]
+        return longest_silence(self.count, idle, end_ns)
+
+
+def longest_silence(count: int, idle: Iterable[tuple[int, int, int]], end_ns: int) -> IdleHeartbeats:
+    """Of subscriptions (interval, silence, last heartbeat or 0), the one with the longest silence for its interval."""
+    worst = IdleHeartbeats(count=count)
+    for interval_ns, silent_ns, last_ns in idle:
+        silence_ns = max(silent_ns, end_ns - last_ns if last_ns else 0)
+        if interval_ns and silence_ns * max(worst.interval_ns, 1) > worst.silence_ns * interval_ns:
+            worst = IdleHeartbeats(count=count, interval_ns=interval_ns, silence_ns=silence_ns)
+    return worst
+
+
+class FlowTally:
+    """Requests of flow control, to which the client responds when it has worked off what came before."""
+
+    __slots__ = ("_open", "answered", "longest_ns", "requests", "stalled")
+
+    def __init__(self) -> None:
+        self._open: dict[bytes, int] = {}
+        self.requests = self.answered = self.stalled = self.longest_ns = 0
+
+    def request(self, at_ns: int, subject: bytes) -> None:
+        """The server asks."""
+        self.requests += 1
+        if len(self._open) < _OPEN_SUBJECTS:
+            self._open.setdefault(subject, at_ns)
+
+    def stall(self, at_ns: int, subject: bytes) -> None:
+        """A heartbeat reports that deliveries wait for this response."""
+        self.stalled += 1
+        if subject not in self._open:
+            self.request(at_ns, subject)
+
+    def answer(self, at_ns: int, subject: bytes) -> None:
+        """The client responds."""
+        asked_ns = self._open.pop(subject, None)
+        if asked_ns is not None:
+            self.answered += 1
+            self.longest_ns = max(self.longest_ns, at_ns - asked_ns)
+
+    def forget(self) -> None:
+        """Lines were lost: a response may have been among them."""
+        self._open.clear()
+
+    def flow(self, end_ns: int) -> StreamFlow:
+        """All of it when the connection or the capture ended."""
+        waiting_ns = max((end_ns - at_ns for at_ns in self._open.values()), default=0)
+        return StreamFlow(
+            requests=self.requests,
+            answered=self.answered,
+            open=len(self._open),
+            stalled=self.stalled,
+            longest_ns=max(self.longest_ns, 0),
+            waiting_ns=max(waiting_ns, 0),
+        )
+
+
+_NATS = Content.NATS
+
+
+class Spoken(NamedTuple):
+    """What the reader of a connection found: `contents` to the server and to the client, and its tallies."""
+
+    contents: tuple[Content, Content]
+    resyncs: int
+    bad_lines: int
+    holes: bool
+    midstream: bool
+    link: NatsPeers
+    swapped: int
+    publishing: Publishing
+    subjects: tuple[tuple[str, int], ...]
+    deliveries: int
+    heartbeats: IdleHeartbeats
+    api: ApiTraffic
+    advisories: Mapping[bytes, int]
+    held_ns: tuple[int, int]
+
+
+class ControlTally:
+    """Lines of one connection that belong to no message, and messages that are only a status."""
+
+    __slots__ = ("errors", "flow", "greeting", "hello", "pings", "statuses")
+
+    def __init__(self) -> None:
+        self.greeting = Greeting()
+        self.hello = Hello()
+        self.errors = ErrorTally()
+        self.pings = PingTally()
+        self.statuses = StatusTally()
+        self.flow = FlowTally()
+
+    def line(self, at_ns: int, verb: bytes, rest: bytes, *, to_server: bool) -> NatsPeers | None:
+        """One line; who is at both ends of the connection, where it shows that."""
+        match verb:
+            case b"PING":
+                self.pings.ping(at_ns, to_server=to_server)
+            case b"PONG":
+                self.pings.pong(to_server=to_server)
+            case b"INFO":
+                stated = greeting(rest)
+                if stated.server_name and not (self.greeting.server_name and to_server):
+                    self.greeting = stated
+                return stated.link
+            case b"CONNECT":
+                self.hello = hello(rest)
+            case b"-ERR":
+                self.errors.add(at_ns, rest, from_server=not to_server)
+        return None
+
+    def missed(self) -> None:
+        """Lines were lost: what was open is no longer waited for."""
+        self.pings.forget()
+        self.flow.forget()
+
+    def connection(self, number: int, spoken: Spoken, at_ns: int) -> NatsConnection:
+        """Everything that became of the connection."""
+        contents = _settled(spoken.contents)
+        read = contents == (_NATS, _NATS)
+        sound = read and not spoken.resyncs and not spoken.bad_lines
+        return NatsConnection(
+            number=number,
+            content=_content(*contents),
+            link=spoken.link,
+            whole=sound and not spoken.midstream,
+            gapless=sound and not spoken.holes,
+            swapped=spoken.link is NatsPeers.CLIENT and spoken.swapped > 0,
+            resyncs=spoken.resyncs,
+            bad_lines=spoken.bad_lines,
+            server=shortened(self.greeting.server_name),
+            server_version=shortened(self.greeting.version),
+            cluster=shortened(self.greeting.cluster),
+            client=shortened(self.hello.name),
+            lang=shortened(self.hello.lang),
+            version=shortened(self.hello.version),
+            publishing=spoken.publishing,
+            deliveries=spoken.deliveries,
+            errors=self.errors.errors(),
+            statuses=self.statuses.statuses(),
+            heartbeats=spoken.heartbeats,
+            flow_control=self.flow.flow(at_ns),
+            api=spoken.api,
+            advisories=tuple((text(name), count) for name, count in sorted(spoken.advisories.items())),
+            subjects=spoken.subjects,
+            longest_ping_wait_ns=self.pings.longest_wait_ns(at_ns),
+            held_ns=spoken.held_ns,
+        )
+
+
+def _settled(contents: tuple[Content, Content]) -> tuple[Content, Content]:
+    """What one side shows of the bytes holds for the other: nobody turns to TLS alone."""
+    for content in (Content.TLS, Content.S2, Content.WEBSOCKET):
+        if content in contents:
+            return content, content
+    return contents
+
+
+def _content(first: Content, second: Content) -> Content:
+    if first is second:
+        return first
+    order = (Content.NATS, Content.OTHER, Content.UNKNOWN)
+    return next(content for content in order if content in (first, second))
+
+
+_KINDS = 50
+_MAX = 200
+
+
+class ErrorTally:
+    """Counts them by text."""
+
+    __slots__ = ("_found",)
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, bool], ProtocolError] = {}
+
+    def add(self, at_ns: int, rest: bytes, *, from_server: bool) -> None:
+        """One line, what follows `-ERR`."""
+        stated = text(rest.strip(b" \t'")[:_MAX])
+        known = self._found.get((stated, from_server))
+        if known is not None:
+            self._found[stated, from_server] = ProtocolError(
+                stated, known.count + 1, known.first_ns, at_ns, from_server
+            )
+        elif len(self._found) < _KINDS:
+            self._found[stated, from_server] = ProtocolError(stated, 1, at_ns, at_ns, from_server)
+
+    def errors(self) -> tuple[ProtocolError, ...]:
+        """All of them, oldest first."""
+        return tuple(sorted(self._found.values(), key=lambda error: (error.first_ns, error.text)))
+
+
+_OPEN = 64
+
+
+class PingTally:
+    """Both directions. A PONG belongs to the oldest open PING of the other side."""
+
+    __slots__ = ("_open",)
+
+    def __init__(self) -> None:
+        self._open: tuple[deque[int], deque[int]] = (deque(maxlen=_OPEN), deque(maxlen=_OPEN))
+
+    def ping(self, at_ns: int, *, to_server: bool) -> None:
+        """A PING that way."""
+        self._open[to_server].append(at_ns)
+
+    def pong(self, *, to_server: bool) -> None:
+        """Match a PONG with a PING of the other direction; one without a PING in the capture is ignored."""
+        if waiting := self._open[not to_server]:
+            waiting.popleft()
+
+    def forget(self) -> None:
+        """Lines were lost: which PONG belongs to which PING is no longer known."""
+        for waiting in self._open:
+            if waiting:
+                waiting.clear()
+
+    def longest_wait_ns(self, end_ns: int) -> int:
+        """How long the oldest open one has waited."""
+        return max((end_ns - waiting[0] for waiting in self._open if waiting), default=0)

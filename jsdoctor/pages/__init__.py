@@ -1,0 +1,1 @@
+"""Pages of rules and symptoms: front matter and sections. Pure."""

@@ -1,1 +1,0 @@
-"""Packet captures, pure: bytes in, evidence out. Reading files and interfaces is in `jsdoctor.collect.packets`."""

@@ -1,0 +1,1 @@
+"""Removes secrets from all that leaves the process. Pure."""

@@ -1,0 +1,1 @@
+"""Requests to running servers: the system account, a plain account, HTTP monitoring. Only reads."""
