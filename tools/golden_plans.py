@@ -1,14 +1,13 @@
-"""What `jsdoctor fix` plans for the failures of each rule in its cases: `fixtures/rules/<CODE>/plans.txt`.
+"""What `jsdoctor fix` plans for the failures of each rule in its cases: a section of its golden file.
 
 And what it plans where a person chooses another remedy: `fixtures/engine/chosen_remedies.txt`. `make golden` writes
-these files; whoever changes a rule or a remedy reads their diff.
+both; whoever changes a rule or a remedy reads their diff.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -60,11 +59,6 @@ class PlannedCase(NamedTuple):
     failures: int
 
 
-def path_of(code: str) -> Path:
-    """The golden file of a rule."""
-    return FIXTURES / "rules" / code / "plans.txt"
-
-
 def codes() -> list[str]:
     """The rules for whose failures there is more to plan than a list of commands for a person."""
     return [rule.code for rule in rules() if rule.remedy and isinstance(actions()[rule.remedy.action], Operation)]
@@ -90,12 +84,12 @@ def planned_cases(code: str, choices: Sequence[Choice] = ()) -> Iterator[Planned
         yield PlannedCase(case["about"], evidence, drafted, len(failures))
 
 
-def text_of(code: str) -> str:
-    """The plans of all cases of a rule, as its golden file holds them."""
-    lines = [f"# What `jsdoctor fix` plans for {code} in each of its cases. `make golden` writes this file."]
-    for planned in planned_cases(code):
-        lines += ["", planned.about, *_drafted(planned.drafted)]
-    return "\n".join(lines) + "\n"
+def lines_of(code: str) -> Iterator[str]:
+    """The plans of all cases of a rule, if its failures can be planned for."""
+    if code in codes():
+        yield from ("", f"# What `jsdoctor fix` plans for {code} in each of its cases.")
+        for planned in planned_cases(code):
+            yield from ("", planned.about, *_drafted(planned.drafted))
 
 
 def text_of_choices() -> str:
@@ -137,12 +131,6 @@ def _requests(name: str, requests: Sequence[Request]) -> Iterator[str]:
 
 def _json(value: object) -> str:
     return msgspec.json.encode(value, order="sorted").decode()
-
-
-def write(code: str) -> None:
-    """Write the golden file of a rule, if its failures can be planned for."""
-    if code in codes():
-        path_of(code).write_text(text_of(code), encoding="utf-8", errors="backslashreplace")
 
 
 def write_choices() -> None:

@@ -25,9 +25,9 @@ from jsdoctor.remedy.offer import with_offers
 from tests.engine.differentials import write_differentials
 from tests.engine.golden import write_all
 from tests.support.evidence import FIXTURES
+from tests.support.families import cases_of, in_the_repository
 from tests.support.ruleset import actions, overrides, rules, run_rule, run_with
-from tools import edges, golden_cases, golden_plans, recorded_fields
-from tools.golden_cases import in_the_repository
+from tools import golden_plans, recorded_fields
 from tools.less_evidence import less_evidence
 
 MAX_EVIDENCE = 12
@@ -40,7 +40,7 @@ def path_of(code: str) -> Path:
 
 
 def text_of(code: str) -> str:
-    """What the rule says in all of its cases, as its golden file holds it."""
+    """What the rule says in all of its cases and what is planned for them, as its golden file holds it."""
     return written(code, results_of(code))
 
 
@@ -50,7 +50,7 @@ def results_of(code: str) -> list[tuple[str, tuple[Result, ...]]]:
     """
     entries, exact = [], {}
     first = None
-    for title, case, evidence in golden_cases.cases_of(code):
+    for title, case, evidence in cases_of(code):
         results = _offered(run_rule(code, evidence, case.get("params"), keep_passes=True))
         entries.append((f"{title}: {case['about']}", results))
         if first is None and case.get("kind") == "fires":
@@ -97,7 +97,7 @@ def written(code: str, cases_and_results: Iterable[tuple[str, tuple[Result, ...]
     lines = [f"# What {code} says in each of its cases. `make golden` writes this file."]
     for title, results in cases_and_results:
         lines += ["", title, *(f"  {line}" for line in _lines(results))]
-    text = "\n".join(lines) + "\n"
+    text = "\n".join([*lines, *golden_plans.lines_of(code)]) + "\n"
     return in_the_repository(text)
 
 
@@ -164,9 +164,6 @@ def main(codes: Sequence[str]) -> None:
         sys.exit(str(error))
     for code in chosen:
         path_of(code).write_text(text_of(code), encoding="utf-8", errors="backslashreplace")
-    for code in chosen:
-        edges.write(code)
-        golden_plans.write(code)
     write_all()
     write_differentials()
     golden_plans.write_choices()

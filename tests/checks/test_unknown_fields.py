@@ -13,7 +13,8 @@ from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 from jsdoctor.model.manifest import DeclaredConsumer, DeclaredStream, Manifests, Tool
 from jsdoctor.model.setting import FieldKind, FieldRow, rows
-from tests.support.manifest_cases import declared_rules, manifest_cases, manifest_evidence_of
+from tests.support.manifest_cases import declared_rules, manifest_evidence_of
+from tests.support.rule_case import listed
 from tests.support.ruleset import run_rule
 
 Asset = DeclaredStream | DeclaredConsumer
@@ -83,7 +84,7 @@ def with_value(asset: Asset, row: FieldRow, value: object) -> Asset:
 @pytest.mark.parametrize("code", declared_rules())
 def test_what_depends_on_an_unknown_field_is_not_judged(code: str) -> None:
     tried: set[tuple[type, str]] = set()
-    for case in (Case(code, manifest_case) for manifest_case in manifest_cases(code)):
+    for case in (Case(code, manifest_case) for manifest_case in listed(code, "manifest_case")):
         for kind, place, asset in case.assets():
             for row in rows(type(asset.config)):
                 about = type(asset.config), row.name

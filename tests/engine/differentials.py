@@ -1,15 +1,15 @@
-"""The differential of each symptom, written out to be read: `fixtures/engine/differentials/<symptom>.txt`.
+"""The differential of each symptom, written out to be read: `fixtures/engine/differentials.txt`.
 
 First without any evidence; then on the first case on which each of its causes fires, and on the first that its rule
 cannot judge, both as a whole and narrowed to the stream or consumer of the finding. Of a cause, one text is
-written once. `make golden` writes these files.
+written once. `make golden` writes the file.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cache
-from pathlib import Path
 
 from jsdoctor.engine.diagnosis import undiagnosed
 from jsdoctor.engine.runner import Evaluation
@@ -20,25 +20,31 @@ from jsdoctor.model.report import Result
 from tests.diagnosis.book import book
 from tests.diagnosis.differential import differential, evaluated
 from tests.support.evidence import FIXTURES
+from tests.support.families import declared_cases, in_the_repository
 from tests.support.ruleset import checks, rules
-from tools.golden_cases import declared_cases, in_the_repository
 
-ROOT = FIXTURES / "engine" / "differentials"
+PATH = FIXTURES / "engine" / "differentials.txt"
+_HEAD = "# The differential of "
 _KINDS = ("fires", "unknown")
 _MAX_CAUSES = 3
 """Causes of a symptom whose evidence is tried, the most frequent first."""
 
 
-def path_of(slug: str) -> Path:
-    """The golden file of a symptom."""
-    return ROOT / f"{slug}.txt"
+@cache
+def golden() -> dict[str, list[str]]:
+    """The lines of each symptom in the golden file, with its heading."""
+    slug, sections = "", defaultdict(list)
+    for line in PATH.read_text("utf-8").splitlines():
+        slug = line.removeprefix(_HEAD) if line.startswith(_HEAD) else slug
+        sections[slug].append(line)
+    return sections
 
 
 def written(slug: str) -> Iterator[str]:
-    """The lines of its golden file."""
+    """The lines of one symptom."""
     symptom = book().symptom(slug)
     assert symptom is not None
-    yield f"# The differential of {slug}. `make golden` writes this file."
+    yield f"{_HEAD}{slug}"
     seen: set[str] = set()
     for narrowing in (Narrowing(), Narrowing(stream="ORDERS", consumer="archive")):
         yield from _lines("without evidence", undiagnosed(Question(symptom, "", narrowing), rules(), checks()), seen)
@@ -98,8 +104,6 @@ def _lines(title: str, diagnosis: Diagnosis, seen: set[str]) -> Iterable[str]:
 
 
 def write_differentials() -> None:
-    """Write the golden files of all symptoms."""
-    ROOT.mkdir(exist_ok=True)
-    for symptom in book().symptoms:
-        text = "\n".join(written(symptom.slug)) + "\n"
-        path_of(symptom.slug).write_text(text, encoding="utf-8", errors="backslashreplace")
+    """Write the golden file."""
+    text = "".join(f"{line}\n" for symptom in book().symptoms for line in (*written(symptom.slug), ""))
+    PATH.write_text(text, encoding="utf-8", errors="backslashreplace")

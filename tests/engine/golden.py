@@ -27,8 +27,9 @@ from jsdoctor.model.rule import Relation
 from jsdoctor.model.stored import ScanTarget
 from tests.engine.pictures import write_pictures
 from tests.support.evidence import FIXTURES, cases, evidence_of
-from tests.support.log_cases import log_cases, log_evidence_of
-from tests.support.manifest_cases import manifest_cases, manifest_evidence_of
+from tests.support.log_cases import log_evidence_of
+from tests.support.manifest_cases import manifest_evidence_of
+from tests.support.rule_case import listed
 from tests.support.ruleset import checks, rules, run_rule
 
 ROOT = FIXTURES / "engine"
@@ -40,7 +41,7 @@ _MAX_CASES = 2
 def changes() -> Iterator[str]:
     """Steps, drift and gaps of each manifest case that has a deployment."""
     for rule in rules():
-        for number, case in enumerate(manifest_cases(rule.code), 1):
+        for number, case in enumerate(listed(rule.code, "manifest_case"), 1):
             if "base" in case:
                 yield f"{rule.code} {number}: {case['about']}"
                 yield from (f"  {line}" for line in _change(manifest_evidence_of(case)))
@@ -105,7 +106,7 @@ def relations() -> Iterator[str]:
     """For the findings of some cases of each rule: their servers, and their keys as cause and as effect."""
     for rule in rules():
         firing = [case for case in cases(rule.code) if case["kind"] in ("fires", "above")][:_MAX_CASES]
-        logged = [case for case in log_cases(rule.code) if case["kind"] in ("fires", "above")][:1]
+        logged = [case for case in listed(rule.code, "log_case") if case["kind"] in ("fires", "above")][:1]
         evidences = [(case, evidence_of(case)) for case in firing]
         evidences += [(case, log_evidence_of(rule.code, case)) for case in logged]
         for case, evidence in evidences:

@@ -18,7 +18,8 @@ from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.picture import ChartSeries, Lane, Picture, TimelineEvent
 from jsdoctor.model.report import Report
 from tests.support.evidence import FIXTURES, cases, evidence_of
-from tests.support.log_cases import log_cases, log_evidence_of
+from tests.support.log_cases import log_evidence_of
+from tests.support.rule_case import listed
 from tests.support.ruleset import rules, run_all
 
 PATH = FIXTURES / "engine" / "pictures.txt"
@@ -31,7 +32,7 @@ _MAX_EVENTS, _MAX_POINTS, _MAX_LINES = 12, 8, 2
 
 def names() -> list[str]:
     """The pictures that there are."""
-    logged = [f"{rule.code} logs" for rule in rules() if _firing(log_cases(rule.code))]
+    logged = [f"{rule.code} logs" for rule in rules() if _firing(listed(rule.code, "log_case"))]
     return [*logged, *(f"{code} deployment" for code in _DEPLOYMENTS)]
 
 
@@ -57,7 +58,7 @@ def golden() -> dict[str, str]:
 def _seen(name: str) -> tuple[Report, EvidenceSet]:
     code, kind = name.split()
     if kind == "logs":
-        evidence = log_evidence_of(code, _firing(log_cases(code))[0])
+        evidence = log_evidence_of(code, _firing(listed(code, "log_case"))[0])
     else:
         evidence = evidence_of(_firing(cases(code))[0])
     return report_of(evidence), evidence

@@ -15,12 +15,12 @@ from jsdoctor.model.finding import Outcome, Severity
 from tests.support.log_cases import (
     evidence_of_files,
     healthy_logs,
-    log_cases,
     log_evidence_of,
     logged_rules,
     select_lines,
     settings,
 )
+from tests.support.rule_case import listed
 from tests.support.ruleset import run_all, run_rule
 
 UNREAD = "JSD903"
@@ -29,7 +29,7 @@ CASES = [
     pytest.param(code, case, id=f"{code}-{case['kind']}-{number}")
     for code in logged_rules()
     if code != UNREAD
-    for number, case in enumerate(log_cases(code), 1)
+    for number, case in enumerate(listed(code, "log_case"), 1)
 ]
 
 

@@ -91,7 +91,6 @@ from __future__ import annotations
 
 import copy
 import json
-import tomllib
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from functools import cache, lru_cache
@@ -114,12 +113,11 @@ from jsdoctor.replies.stored import Columns, HasId, StoredReply
 from jsdoctor.replies.unread import with_unread
 from jsdoctor.sources.rule_pages import known_defects
 from jsdoctor.sources.servers.near_subjects import stored_filter
-from tests.support.rule_case import in_full
+from tests.support.rule_case import listed
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 _MAX_KEPT = 200
 """More cases than a rule has."""
-KINDS = ("fires", "silent", "below", "above", "fixed", "unknown")
 
 Json = dict[str, Any]
 
@@ -207,11 +205,9 @@ def dump_samples(samples: tuple[Sample, ...], about: str) -> str:
 @cache
 def cases(code: str) -> list[Json]:
     """The cases of one rule, one per base."""
-    path = FIXTURES / "rules" / code / "cases.toml"
-    listed = in_full(tomllib.loads(path.read_text())["case"]) if path.exists() else []
     return [
         case | {"base": base}
-        for case in listed
+        for case in listed(code)
         for base in (case["base"] if isinstance(case["base"], list) else [case["base"]])
     ]
 

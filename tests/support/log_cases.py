@@ -1,8 +1,8 @@
 """Log evidence for rule tests: real logs of real servers, and small edits of them.
 
-`fixtures/rules/<CODE>/log_cases.toml` lists the cases of one rule:
+In `fixtures/rules/<CODE>/cases.toml` these are the tables `log_case`:
 
-    [[case]]
+    [[log_case]]
     kind = "fires"                     # fires | silent | below | above | fixed | unknown
     about = "the majority is lost and does not come back"
     like = "..."                       # an earlier case by its `about`: this has all of it, and more
@@ -13,7 +13,7 @@
     servers = { "n1.log" = "n1" }      # what the user would say with --server-name
     beside = true                      # with the log of a healthy server, so that few lines are not an excerpt
     params = { repeated = 2 }          # optional overrides, in the parameter's unit (durations as text)
-    [[case.edit]]                      # edits, in order; `files` narrows them to some (globs)
+    [[log_case.edit]]                      # edits, in order; `files` narrows them to some (globs)
     files = ["n1.log"]
     drop = "Router connection"         # lines that match are taken away
     keep = "NO quorum"                 # lines that do not match are taken away
@@ -21,7 +21,7 @@
     since = "12:00:05"                 # the log begins with the first line that matches
     replace = ["took 1.2s", "took 12s"]    # text by text (Python's re.sub) in every line
     append = "[1] 2026/11/21 ..."      # a line (or several) at the end
-    [[case.expect]]                    # exactly the failures of this rule; none for silent, below, fixed
+    [[log_case.expect]]                    # exactly the failures of this rule; none for silent, below, fixed
     subject = "APP/ORDERS/billing"     # the label's parts joined by "/"
     severity = "error"                 # default: the rule's own
     outcome = "fail"                   # fail (default) | not_evaluated
@@ -33,7 +33,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
@@ -51,7 +50,6 @@ from jsdoctor.sources.archives.discover import discover
 from jsdoctor.sources.archives.selected import selected_logs
 from jsdoctor.sources.rule_pages import known_lines
 from tests.logs.corpus import evidence
-from tests.support.rule_case import in_full
 from tests.support.ruleset import checks, rules
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,7 +57,6 @@ FIXTURES = ROOT / "fixtures"
 LOGS = FIXTURES / "logs"
 HEALTHY = LOGS / "healthy"
 BESIDE = HEALTHY / "2.15.1" / "one-node" / "n1.log"
-KINDS = ("fires", "silent", "below", "above", "fixed", "unknown")
 
 Json = dict[str, Any]
 
@@ -84,13 +81,6 @@ def logged_rules() -> list[str]:
 def takes_logs(name: str) -> bool:
     """Whether this check works on log evidence."""
     return LogEvidence in checks()[name].required.values()
-
-
-@cache
-def log_cases(code: str) -> list[Json]:
-    """The log cases of one rule."""
-    path = FIXTURES / "rules" / code / "log_cases.toml"
-    return in_full(tomllib.loads(path.read_text())["case"]) if path.exists() else []
 
 
 def log_evidence_of(code: str, case: Json, selected: bool = False) -> EvidenceSet:

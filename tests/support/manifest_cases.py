@@ -1,17 +1,17 @@
 """Manifests for rule tests: whole files of every kind, alone or beside a recorded deployment.
 
-`fixtures/rules/<CODE>/manifest_cases.toml` lists the cases of one rule:
+In `fixtures/rules/<CODE>/cases.toml` these are the tables `manifest_case`:
 
-    [[case]]
+    [[manifest_case]]
     kind = "fires"                     # fires | silent | below | above | fixed | unknown
     about = "nothing limits it"
     like = "..."                       # an earlier case by its `about`: this has all of it, and more
     files = ["nack/orders.yaml"]       # below fixtures/manifests (globs)
     text = { "s.yaml" = '''...''' }    # instead, or besides: small manifests in full
     replace = { "R3" = "R1" }          # each of these parts of the texts by another
-    base = "three-nodes-2.15.1"        # a recording beside them, edited as tests/support/evidence.py says (case.edit)
+    base = "three-nodes-2.15.1"        # a recording beside them, edited as in tests/support/evidence.py
     params = { min_ack_wait = "5s" }   # optional overrides, in the parameter's unit (durations as text)
-    [[case.expect]]                    # exactly the failures of this rule; none for silent, below, fixed
+    [[manifest_case.expect]]                    # exactly the failures of this rule; none for silent, below, fixed
     subject = "ORDERS"                 # the label's parts joined by "/"
     severity = "error"                 # default: the rule's own
     outcome = "fail"                   # fail (default) | not_evaluated
@@ -20,8 +20,6 @@
 
 from __future__ import annotations
 
-import tomllib
-from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -33,13 +31,11 @@ from jsdoctor.model.gap import Gap
 from jsdoctor.model.manifest import Manifests, RunningConfigurations
 from jsdoctor.sources.manifests.load import load_manifests
 from tests.support.evidence import evidence_of
-from tests.support.rule_case import in_full
 from tests.support.ruleset import checks, rules
 
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "fixtures"
 CORPUS = FIXTURES / "manifests"
-KINDS = ("fires", "silent", "below", "above", "fixed", "unknown")
 
 Json = dict[str, Any]
 
@@ -52,13 +48,6 @@ def declared_rules() -> list[str]:
 def takes_manifests(name: str) -> bool:
     """Whether this check works on manifests, or on the same configurations where servers have them mounted."""
     return bool({Manifests, RunningConfigurations} & set(checks()[name].required.values()))
-
-
-@cache
-def manifest_cases(code: str) -> list[Json]:
-    """The manifest cases of one rule."""
-    path = FIXTURES / "rules" / code / "manifest_cases.toml"
-    return in_full(tomllib.loads(path.read_text())["case"]) if path.exists() else []
 
 
 def manifests_of(case: Json) -> Manifests:

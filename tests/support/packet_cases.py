@@ -1,20 +1,20 @@
 """Packet evidence for rule tests: captures of real traffic, and small edits of what they show.
 
-`fixtures/rules/<CODE>/packet_cases.toml` lists the cases of one rule:
+In `fixtures/rules/<CODE>/cases.toml` these are the tables `packet_case`:
 
-    [[case]]
+    [[packet_case]]
     kind = "fires"                     # fires | silent | below | above | fixed | unknown
     about = "one in ten publishes is lost on its way"
     like = "..."                       # an earlier case by its `about`: this has all of it, and more
     captures = ["nats-loss.server"]    # below fixtures/captures, without .pcap.gz; several are one run
     params = { warn = 0.5 }            # optional overrides, in the parameter's unit (durations as text)
-    [[case.edit]]                      # edits of the evidence, in order
+    [[packet_case.edit]]                      # edits of the evidence, in order
     where = "connections"              # a list in it: captures, connections, nats.0.connections, nats.0.consumers...
     match = { number = 1 }             # those with these values; all by default
     set = { "to_server.retransmission.segments" = 12 }   # "none" for None
     add = { "to_server.distinct_segments" = 1000 }
     drop = true                        # take them away
-    [[case.expect]]                    # exactly the failures of this rule; none for silent, below, fixed
+    [[packet_case.expect]]                    # exactly the failures of this rule; none for silent, below, fixed
     subject = "ORDERS/PULL"            # the label's parts joined by "/"; files by their name only
     severity = "error"                 # default: the rule's own
     outcome = "fail"                   # fail (default) | not_evaluated
@@ -24,7 +24,6 @@ Only the checks of packet evidence run on these cases: there is no other evidenc
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -39,12 +38,10 @@ from jsdoctor.model.gap import Gap
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.packets.nats.observer import NatsObserver
 from jsdoctor.sources.packets.files import read_captures
-from tests.support.rule_case import in_full
-from tests.support.ruleset import checks, rules
+from tests.support.ruleset import checks
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 CAPTURES = FIXTURES / "captures"
-KINDS = ("fires", "silent", "below", "above", "fixed", "unknown")
 CLEAN = (
     "nats-clean.client",
     "nats-clean.server",
@@ -66,20 +63,9 @@ CLEAN = (
 Json = dict[str, Any]
 
 
-def captured_rules() -> list[str]:
-    """Codes of the rules with a check of packet evidence."""
-    return [rule.code for rule in rules() if any(takes_packets(name) for name in rule.checks)]
-
-
 def takes_packets(name: str) -> bool:
     """Whether this check works on packet evidence."""
     return PacketEvidence in checks()[name].required.values()
-
-
-def packet_cases(code: str) -> list[Json]:
-    """The packet cases of one rule."""
-    path = FIXTURES / "rules" / code / "packet_cases.toml"
-    return in_full(tomllib.loads(path.read_text())["case"]) if path.exists() else []
 
 
 def capture_path(name: str) -> Path:

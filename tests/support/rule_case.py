@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from jsdoctor.model.finding import Outcome, Severity, Subject
@@ -13,8 +16,17 @@ Entry = dict[str, str]
 """Subject, severity and outcome of one result."""
 Case = dict[str, Any]
 
+KINDS = ("fires", "silent", "below", "above", "fixed", "unknown")
+_RULES = Path(__file__).resolve().parents[2] / "fixtures" / "rules"
 _OWN = {"kind", "about", "expect"}
 """What a case never has from the one that it is like."""
+
+
+@cache
+def listed(code: str, table: str = "case") -> list[Case]:
+    """The cases of one rule in one of the tables of its file."""
+    path = _RULES / code / "cases.toml"
+    return in_full(tomllib.loads(path.read_text("utf-8")).get(table, [])) if path.exists() else []
 
 
 def in_full(cases: Iterable[Case]) -> list[Case]:

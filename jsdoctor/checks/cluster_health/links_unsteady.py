@@ -204,6 +204,7 @@ def _finding(newest: ServerLinks, breaks: Mapping[str, _Breaks], params: Params)
         f" restarted{others}: "
         + (_MEANWHILE if unsteady else "one outage looks like this; more samples show whether it goes on"),
         *(newest.observed(f"start of {name}", start) for name, candidate in breaks.items() for start in candidate.made),
+        *(newest.observed(f"samples without {name}", seen.missing) for name, seen in breaks.items() if seen.missing),
         severity=None if unsteady else Severity.INFO,
         measured=(worst.count, often, "count"),
         how_to_get="" if unsteady else "run again with --samples 5 --interval 10s",
