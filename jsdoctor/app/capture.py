@@ -158,10 +158,10 @@ _KEY_LINE = re.compile(r"^[A-Za-z0-9+/=]{16,}$", re.MULTILINE)
 
 def known_secrets(settings: ConnectionSettings, monitor: Iterable[str] = ()) -> tuple[Secret, ...]:
     """Every secret of the settings and of the monitoring URLs. Raises UsageProblem for a URL that is none."""
-    return tuple(dict.fromkeys(_all(settings, monitor)))
+    return tuple(dict.fromkeys(_secrets_of(settings, monitor)))
 
 
-def _all(settings: ConnectionSettings, monitor: Iterable[str]) -> Iterator[Secret]:
+def _secrets_of(settings: ConnectionSettings, monitor: Iterable[str]) -> Iterator[Secret]:
     for login in (settings.login, *settings.server_logins):
         for kind in ("password", "token", "jwt", "seed"):
             if text := getattr(login, kind):

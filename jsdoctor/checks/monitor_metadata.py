@@ -116,15 +116,16 @@ def own_count(params: Params, name: str, metadata: Mapping[str, str], key: str) 
 
     The asset's own comes before the default of the rule page, and a value given for this run before both.
     """
-    return _own(params, name, metadata, key, ValueKind.COUNT)
+    return _threshold(params, name, metadata, key, ValueKind.COUNT)
 
 
 def own_duration_ns(params: Params, name: str, metadata: Mapping[str, str], key: str) -> int:
     """The same for a duration, in nanoseconds."""
-    return _own(params, name, metadata, key, ValueKind.DURATION)
+    return _threshold(params, name, metadata, key, ValueKind.DURATION)
 
 
-def _own(params: Params, name: str, metadata: Mapping[str, str], key: str, kind: ValueKind) -> int:
+def _threshold(params: Params, name: str, metadata: Mapping[str, str], key: str, kind: ValueKind) -> int:
+    """The parameter where a person set it, else the value under the key, else the default of the page."""
     if name in params.given or ENABLED not in metadata:
         return params.integer(name)
     own = read_thresholds(metadata, {key: kind})

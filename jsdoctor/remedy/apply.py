@@ -238,6 +238,7 @@ class Applier(Undoer):
         return StepOutcome(step, Ending.BLOCKED, f"it needs step {', '.join(lacking)} first") if lacking else None
 
     async def _take(self, step: Step) -> StepOutcome:
+        """Go on with a step where the journal left it: write, wait until it has settled, prove; or take it back."""
         self._say(f"step {step.id}: {step.action} of {step.subject.label}")
         operation, past = self._operations[step.operation], self._journal.past(step)
         if past.last in _WRITTEN:

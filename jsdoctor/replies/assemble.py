@@ -89,7 +89,7 @@ def assemble(samples: Sequence[Sample]) -> EvidenceSet:
     for number, login in known.logins.items():
         own = [exchange for sample in samples for exchange in sample.exchanges if exchange.login == number]
         _stored(own, login.account, present, gaps)
-        _heard(own, login.account, present, gaps)
+        _put_times_and_subjects(own, login.account, present, gaps)
     _beside(samples, present, gaps)
     # One gap per kind and subject, in order: two samples miss the same thing twice.
     distinct = {(gap.kind, gap.subject): gap for gap in [*gaps, *server_gaps(present.of(Servers), gaps)]}
@@ -179,7 +179,8 @@ def _beside(samples: Sequence[Sample], present: ByKind, gaps: list[Gap]) -> None
     gaps.extend((*unseen, *unreadable))
 
 
-def _heard(own: Sequence[Exchange], account: str, present: ByKind, gaps: list[Gap]) -> None:
+def _put_times_and_subjects(own: Sequence[Exchange], account: str, present: ByKind, gaps: list[Gap]) -> None:
+    """Add ack times and near subjects of one account to those of the accounts before it."""
     times, unread = ack_times(own, account)
     if times is not None:
         before = present.of(AckTimes)

@@ -165,10 +165,9 @@ def _beside(run: OpenRun, later: OpenRun) -> bool:
 
 def _finished(server: str, run: OpenRun, after: OpenRun | None) -> ProcessRun:
     followed = after is not None and after.started
-    stops = run.at(builtin.START)
     return ProcessRun(
         server=server,
-        started=stops,
+        started=run.at(builtin.START),
         ready=run.at(builtin.READY),
         last=run.last,
         end=run.end(followed),
