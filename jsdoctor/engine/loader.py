@@ -8,12 +8,9 @@ import msgspec
 
 from jsdoctor.checks.registry import Check
 from jsdoctor.model.nearest import did_you_mean
-from jsdoctor.model.rule import Rule, RuleStatus
+from jsdoctor.model.rule import RESERVED_PREFIX, Rule, RuleStatus
 from jsdoctor.pages.front_matter import PageError
 from jsdoctor.pages.rule_page import parse_rule_page
-
-RESERVED_PREFIX = "JSD"
-"""Codes with this prefix belong to jsdoctor; rules that users add must use another."""
 
 
 class PageText(msgspec.Struct, frozen=True):

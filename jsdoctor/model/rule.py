@@ -9,6 +9,9 @@ import msgspec
 
 from jsdoctor.model.finding import Impact, Severity
 
+RESERVED_PREFIX = "JSD"
+"""Codes with this prefix belong to jsdoctor; rules and policies that users add must use another."""
+
 
 class RuleStatus(StrEnum):
     """Life cycle of a rule. Retired codes stay reserved for ever and are never evaluated."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jsdoctor.engine.loader import RESERVED_PREFIX
+from jsdoctor.model.rule import RESERVED_PREFIX
 
 
 def rule_url(base: str, code: str) -> str:
