@@ -1,7 +1,7 @@
 """The `@check` decorator: a check's signature declares the evidence it needs.
 
 A parameter annotated with a kind of evidence is required; `Kind | None` corroborates when present; `params: Params`
-receives the rule's parameters.
+receives the rule's parameters, `rule: Rule` its page.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from jsdoctor.model.finding import BY_HAND, CLUSTER, Finding, Outcome, passed
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import RunningConfigurations
 from jsdoctor.model.params import Params
+from jsdoctor.model.rule import Rule
 
 Predicate = Callable[..., Iterator[Finding]]
 
 
 LinesOf = Literal["servers", "clients", "either", "any"]
-_LINES_OF: dict[LinesOf, Callable[[LogEvidence], Finding]] = {
+LINES_OF: dict[LinesOf, Callable[[LogEvidence], Finding]] = {
     "servers": lambda logs: passed(CLUSTER) if logs.has_server_logs else no_server_lines(),
     "clients": lambda logs: passed(CLUSTER) if logs.has_client_logs else no_client_lines(),
     "either": lambda logs: passed(CLUSTER) if logs.has_server_logs or logs.has_client_logs else no_server_lines(),
@@ -47,6 +48,7 @@ class Check(msgspec.Struct, frozen=True):
     required: dict[str, type[Evidence]]
     optional: dict[str, type[Evidence]]
     takes_params: bool
+    takes_rule: bool = False
     compares_samples: bool = False
 
     @property
@@ -93,7 +95,7 @@ def _of_lines(found: Check, lines_of: LinesOf) -> Check:
             silent = False
             yield finding
         if silent:
-            yield _LINES_OF[lines_of](arguments[parameter])
+            yield LINES_OF[lines_of](arguments[parameter])
 
     return msgspec.structs.replace(found, predicate=predicate)
 
@@ -126,10 +128,12 @@ def _of_mounted(declared: Check) -> Check:
 def _inspect(name: str, predicate: Predicate) -> Check:
     required: dict[str, type[Evidence]] = {}
     optional: dict[str, type[Evidence]] = {}
-    takes_params = False
+    takes_params = takes_rule = False
     for parameter, hint in _hints(predicate).items():
         if hint is Params:
             takes_params = True
+        elif hint is Rule:
+            takes_rule = True
         elif _is_evidence(hint):
             required[parameter] = hint
         elif get_origin(hint) in (UnionType, Union):
@@ -139,7 +143,7 @@ def _inspect(name: str, predicate: Predicate) -> Check:
             optional[parameter] = kinds[0]
         else:
             raise TypeError(f"check {name!r}: {parameter} is not a kind of evidence")
-    return Check(name, predicate, required, optional, takes_params)
+    return Check(name, predicate, required, optional, takes_params, takes_rule)
 
 
 def _is_evidence(hint: object) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -51,7 +51,7 @@ def load_rules(
     return tuple(rules[code] for code in sorted(rules))
 
 
-def signature_misfits(rules: Iterable[Rule]) -> Iterator[str]:
+def signature_misfits(rules: Collection[Rule]) -> Iterator[str]:
     """Names of log signatures must be unique over all rules, and those that `resolved_by` names must be there."""
     taken: dict[str, str] = {}
     pairs = [(rule, signature) for rule in rules for signature in rule.signatures]
@@ -64,6 +64,9 @@ def signature_misfits(rules: Iterable[Rule]) -> Iterator[str]:
                 yield f"{rule.origin}:1: signature {signature.name!r}: no signature is named {name!r}" + did_you_mean(
                     name, [*taken, *RESOLVERS]
                 )
+    for rule in rules:
+        for name in (name for finding in rule.lines for name in finding.signatures if name not in taken):
+            yield f"{rule.origin}:1: 'lines': no signature is named {name!r}{did_you_mean(name, taken)}"
 
 
 def _misfits(

@@ -150,6 +150,8 @@ def _findings(
     }
     if check.takes_params:
         arguments["params"] = Params.of({name: param.default for name, param in rule.params.items()}, overrides)
+    if check.takes_rule:
+        arguments["rule"] = rule
     return check.predicate(**arguments)
 
 

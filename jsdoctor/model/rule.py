@@ -98,6 +98,34 @@ class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return (*self.resolved_by, *(name for names in more for name in names))
 
 
+class LineSubject(StrEnum):
+    """Whom a finding on log lines is about.
+
+    `ASSET`: the consumer, stream, account or server that the line names, else the server that logged it. `SERVER`: the
+    server that logged it. `CLIENT`: the same as `ASSET`, where an application logged it the application.
+    """
+
+    ASSET = "asset"
+    SERVER = "server"
+    CLIENT = "client"
+
+
+class LineFinding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A finding that a page declares for lines of signatures, its own or those of other pages: one for each subject.
+
+    `says` is the message; in it `{story}` stands for who logged the lines, how often and when, `{NAME}` for the values
+    of a field. `severity` None is that of the rule. `at_least` names a parameter: with fewer lines of one server within
+    ten minutes it is a note. `starts`: lines of a server's own starts and stops count as well.
+    """
+
+    signatures: tuple[str, ...]
+    says: str
+    subject: LineSubject = LineSubject.ASSET
+    severity: Severity | None = None
+    at_least: str = ""
+    starts: bool = False
+
+
 class Relation(StrEnum):
     """What a finding and the finding that explains it must have in common.
 
@@ -140,7 +168,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """One rule page, parsed. `origin` is the file it came from; `body` its Markdown.
 
     `checks` names its predicates, one for each kind of evidence that can decide; most rules have one. `explained_by`
-    lists the rules whose findings may be the cause of this one's, the most likely first. `impact` None: a risk.
+    lists the rules whose findings may be the cause of this one's, the most likely first. `impact` None: a risk. Of
+    `lines`, the first that finds something on a subject is its finding.
     """
 
     code: str
@@ -152,6 +181,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     failure_mode: str = ""
     params: Mapping[str, Param] = {}
     signatures: tuple[Signature, ...] = ()
+    lines: tuple[LineFinding, ...] = ()
     remedy: RemedyRef | None = None
     impact: Impact | None = None
     explained_by: tuple[Explanation, ...] = ()

@@ -11,7 +11,7 @@ import msgspec
 
 from jsdoctor.model.duration import parse_duration
 from jsdoctor.model.finding import Impact, Severity
-from jsdoctor.model.rule import Explanation, Param, RemedyRef, Risk, Rule, RuleStatus, Signature, Unit
+from jsdoctor.model.rule import Explanation, LineFinding, Param, RemedyRef, Risk, Rule, RuleStatus, Signature, Unit
 from jsdoctor.model.typed import convert_to
 from jsdoctor.pages.front_matter import PageError, PageReader, split, toml
 
@@ -20,7 +20,7 @@ SECTIONS = ("What it detects", "Why it matters", "How it is measured", "Fix", "F
 
 _KEYS = (
     *("code", "slug", "title", "check", "severity", "status"),
-    *("impact", "explained_by", "params", "signatures", "remedy"),
+    *("impact", "explained_by", "params", "signatures", "lines", "remedy"),
 )
 _REQUIRED = ("code", "slug", "title", "check", "severity", "status")
 _CODE = re.compile(r"[A-Z]{2,8}[0-9]{3,4}")
@@ -50,6 +50,7 @@ def parse_rule_page(origin: str, text: str, failure_mode: str = "") -> Rule:
         failure_mode=failure_mode,
         params=_params(page, table.get("params", {})),
         signatures=_signatures(page, table.get("signatures", [])),
+        lines=_lines(page, table),
         remedy=_remedy(page, table.get("remedy")),
         impact=page.choice(table, "impact", Impact, Impact.RISK) if "impact" in table else None,
         explained_by=_explanations(page, table),
@@ -150,6 +151,18 @@ def _signature_problems(signature: Signature) -> Iterator[str]:
         yield "'examples' needs a line that was logged"
     if signature.name in signature.endings:
         yield "it cannot resolve itself"
+
+
+def _lines(page: PageReader, table: Mapping[str, Any]) -> tuple[LineFinding, ...]:
+    try:
+        lines = convert_to(table.get("lines", []), tuple[LineFinding, ...])
+    except msgspec.ValidationError as error:
+        page.problem("lines", f"'lines': {error}")
+        return ()
+    for finding in lines:
+        if finding.at_least and finding.at_least not in table.get("params", {}):
+            page.problem("lines", f"'lines': no parameter is named {finding.at_least!r}")
+    return lines
 
 
 def _remedy(page: PageReader, table: Any) -> RemedyRef | None:
