@@ -37,6 +37,11 @@ def span(value_ns: Number, digits: int = 0) -> str:
     return sign + _parts(whole, 2 + digits)
 
 
+def elapsed(value_ns: Number) -> str:
+    """How long something has lasted that goes on: below a minute two digits are as exact as anyone can use."""
+    return span(value_ns, -1 if abs(value_ns) < _MINUTE_NS else 0)
+
+
 def count(value: Number, digits: int = 0) -> str:
     """A plain number with thousands separators; fractions keep three significant digits."""
     if isinstance(value, int):

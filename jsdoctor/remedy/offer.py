@@ -22,7 +22,7 @@ from jsdoctor.remedy.operation import Action, Values
 
 _ASSETS = ("stream", "consumer")
 NOTHING = EvidenceSet({}, {})
-UNLED = "its stream has no leader and responds to nothing: bring a server that holds it back first"
+UNLED = "Bring back a server that holds the stream."
 
 
 def with_offers(

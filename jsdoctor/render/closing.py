@@ -22,8 +22,11 @@ def findings_by_severity(report: Report) -> dict[Severity, int]:
 
 
 def write_verdict(page: Page, report: Report) -> None:
-    """What needs action, then what was judged. It never calls healthy what was not looked at."""
-    opening, style = _opening(report)
+    """How much needs action, as the incidents stand above it, then what was judged.
+
+    It never calls healthy what was not looked at.
+    """
+    opening, style = _opening(report, named=False)
     page.line((opening, style), f" {judged}" if (judged := _judged(report)) else "")
 
 
@@ -37,8 +40,11 @@ def verdict_sentence(report: Report) -> str:
     return f"{_opening(report)[0]} {_judged(report)}".rstrip()
 
 
-def _opening(report: Report) -> tuple[str, str]:
-    """`2 problems need action: JSD603 SHOP > PAYMENTS, JSD701 cluster. 4 warnings, 1 note.`, and its style."""
+def _opening(report: Report, *, named: bool = True) -> tuple[str, str]:
+    """`2 problems need action: JSD603 SHOP > PAYMENTS, JSD701 cluster. 4 warnings, 1 note.`, and its style.
+
+    Without `named`: `2 problems need action, 4 warnings, 1 note.`
+    """
     incidents = incidents_of(report)
     worst = [incident for incident in incidents if incident.severity.rank >= Severity.ERROR.rank]
     counts = Counter(incident.severity for incident in incidents)
@@ -46,9 +52,11 @@ def _opening(report: Report) -> tuple[str, str]:
     less += [counted(counts[Severity.INFO], "note")] if counts[Severity.INFO] else []
     rest = f"{', '.join(less)}." if less else ""
     if worst:
-        named = (f"{incident.causes[0].rule.code} {names_of(incident.causes)}" for incident in worst)
         need = f"{counted(len(worst), 'problem')} {'needs' if len(worst) == 1 else 'need'} action"
-        words = f"{need}: {listed(named, _PROBLEMS_SHOWN)}. {rest}".rstrip()
+        names = (f"{incident.causes[0].rule.code} {names_of(incident.causes)}" for incident in worst)
+        words = (
+            f"{need}: {listed(names, _PROBLEMS_SHOWN)}. {rest}".rstrip() if named else f"{', '.join((need, *less))}."
+        )
         return words, SEVERITY_STYLES[max((incident.severity for incident in worst), key=lambda worst: worst.rank)]
     outcomes = Counter(verdict.outcome for verdict in report.verdicts)
     if not (outcomes[Outcome.PASS] or incidents or report.suppressed() or any(map(passed_in_part, report.verdicts))):
@@ -67,14 +75,14 @@ def _opening(report: Report) -> tuple[str, str]:
 
 
 def _judged(report: Report) -> str:
-    """`55 rules passed; 74 need more evidence (-v), 46 do not apply.`"""
+    """`55 rules passed; 74 need more evidence (-v), 2 gaps.`"""
     first, *others = [*judged_counts(report)] or [""]
     words = "; ".join(filter(None, (first, ", ".join(others))))
     return f"{words}." if words else ""
 
 
 def judged_counts(report: Report) -> Iterator[str]:
-    """How many rules passed, need more evidence, or do not apply, and how many findings and gaps are left out."""
+    """How many rules passed or need more evidence, and how many findings and gaps are left out."""
     outcomes = Counter(verdict.outcome for verdict in report.verdicts)
     if outcomes[Outcome.PASS]:
         yield f"{counted(outcomes[Outcome.PASS], 'rule')} passed"
@@ -85,8 +93,6 @@ def judged_counts(report: Report) -> Iterator[str]:
         yield f"{unseen} {'needs' if unseen == 1 else 'need'} more evidence (-v)"
     if outcomes[Outcome.ERROR]:
         yield f"{outcomes[Outcome.ERROR]} failed to run"
-    if foreign := outcomes[Outcome.NOT_APPLICABLE]:
-        yield f"{foreign} {'does' if foreign == 1 else 'do'} not apply"
     existing = sum(result.existing for result in report.suppressed())
     if suppressed := len(report.suppressed()) - existing:
         yield f"{counted(suppressed, 'finding')} suppressed"

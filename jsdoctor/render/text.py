@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC
 
 from jsdoctor.model.commands import changes_something
 from jsdoctor.model.finding import Confidence, Outcome, Severity
@@ -46,7 +47,7 @@ def render_text(report: Report, options: RenderOptions) -> str:
     else:
         for number, incident in enumerate(shown, 1):
             if incident.severity is not Severity.INFO:
-                _write_briefly(page, number, incident, options)
+                _write_briefly(page, number, incident, report, options)
         _write_notes(page, [incident for incident in shown if incident.severity is Severity.INFO], options)
     write_traffic(page, report.traffic)
     write_crashes(page, report, options)
@@ -57,27 +58,31 @@ def render_text(report: Report, options: RenderOptions) -> str:
         _write_suppressed(page, report, options)
         _write_rules(page, report, options)
     page.blank()
-    if shown and not options.verbose:
-        page.line((f"Why: jsdoctor explain {shown[0].causes[0].rule.code}; everything: -v", "dim"))
+    if shown and not options.verbose and shown[0].severity is not Severity.INFO:
+        page.line((f"Why: jsdoctor explain {shown[0].causes[0].rule.code}", "dim"))
     write_verdict(page, report)
     return page.text()
 
 
-def _write_briefly(page: Page, number: int, incident: Incident, options: RenderOptions) -> None:
-    """An incident as one sentence, with what to do first and the first command."""
+def _write_briefly(page: Page, number: int, incident: Incident, report: Report, options: RenderOptions) -> None:
+    """An incident as one sentence, with what to do first and the first command.
+
+    Each name stands once: the heading of the report has the day, and the incident what it is about.
+    """
     cause, severity = incident.causes[0], incident.severity
     page.blank()
     facts = [cause.rule.code]
     if severity.rank >= Severity.ERROR.rank:
         facts.append(IMPACT_WORDS[incident.impact])
     if began := incident.began:
-        facts.append(f"since {to_the_second(began)}")
+        facts.append(f"since {to_the_second(began).removeprefix(f'{report.started.astimezone(UTC):%Y-%m-%d} ')}")
     if cause.finding.confidence in _LOW:
         facts.append(_LOW[cause.finding.confidence])
     if incident.consequences:
         groups = [group.results for group in blocks(incident)][1:]
-        explained = dict.fromkeys(f"{results[0].rule.code} {names_of(results)}" for results in groups)
-        facts.append(f"explains {listed(explained, _NAMES_SHOWN)}")
+        about = f" {names_of(incident.causes)}"
+        explained = (f"{results[0].rule.code} {names_of(results)}".removesuffix(about) for results in groups)
+        facts.append(f"explains {listed(dict.fromkeys(explained), 1)}")
     if address := rule_url(options.docs_url, cause.rule.code):
         facts.append(address)
     where, what = names_of(incident.causes, _NAMES_SHOWN), cause.finding.message or cause.rule.title
@@ -85,7 +90,7 @@ def _write_briefly(page: Page, number: int, incident: Incident, options: RenderO
     page.line(
         f"{number}. ",
         (severity.value, SEVERITY_STYLES[severity]),
-        " · ",
+        ": ",
         (where, "bold"),
         ", the first: " if differ else " " if what.startswith(f"{where} ") else ": ",
         what.removeprefix(f"{where} "),
@@ -93,7 +98,7 @@ def _write_briefly(page: Page, number: int, incident: Incident, options: RenderO
         hang=_INDENT,
     )
     if len(facts) > 1:
-        page.line((" · ".join(facts), "dim"), indent=_INDENT)
+        page.line((", ".join(facts), "dim"), indent=_INDENT)
     write_place(page, cause.finding, options, indent=_INDENT)
     if cause.finding.advice:
         page.line(f"Do first: {cause.finding.advice}", indent=_INDENT)
@@ -106,11 +111,16 @@ def _write_briefly(page: Page, number: int, incident: Incident, options: RenderO
 
 
 def _write_notes(page: Page, notes: Sequence[Incident], options: RenderOptions) -> None:
-    """Findings that call for no action: their names."""
+    """Findings that call for no action: their rules, and whose streams and consumers they are about."""
     if notes:
-        names = dict.fromkeys(f"{note.causes[0].rule.code} {names_of(note.causes)}" for note in notes)
+        names = dict.fromkeys(map(_note, notes))
         page.blank()
-        page.line(("info", SEVERITY_STYLES[Severity.INFO]), f" · {listed(names, options.max_examples)} (-v)")
+        page.line(("info", SEVERITY_STYLES[Severity.INFO]), f": {listed(names, options.max_examples)} (-v)")
+
+
+def _note(note: Incident) -> str:
+    rule, about = note.causes[0].rule, note.causes[0].finding.subject
+    return f"{rule.code} {rule.slug}" + (f" of {names_of(note.causes)}" if about.account else "")
 
 
 def write_incident(page: Page, number: int, incident: Incident, options: RenderOptions) -> bool:

@@ -148,5 +148,5 @@ def test_streams_that_refuse_what_is_published() -> None:
     full = StreamState(messages=10, bytes=100)
     silent = "new messages are discarded and no publisher learns of it, because no_ack is set"
     assert refusing(state=full, max_msgs=10, max_bytes=100, no_ack=True) == [
-        "the stream is full (10 of 10 messages and 100 of 100 bytes, discard policy new): " + silent
+        "it is full (10 of 10 messages and 100 of 100 bytes): " + silent
     ]

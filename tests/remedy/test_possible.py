@@ -48,7 +48,7 @@ def servers(**config: int) -> EvidenceSet:
             {"replicas": 3},
             edited({"stream": "APP/ORDERS", "remove": ["cluster.leader"]}),
             (),
-            "its stream has no leader",
+            "Bring back a server",
         ),
     ],
 )

@@ -37,7 +37,7 @@ def test_reports_name_the_page_of_each_rule_only_with_a_base() -> None:
     linked, plain = render_text(reports.busy(), with_base), render_text(reports.busy(), without)
     assert "Why: jsdoctor explain JSD" in plain
     assert BASE not in plain
-    assert f"JSD403 · risk · {BASE}/rules/JSD403/\n" in linked
+    assert f"JSD403, risk, {BASE}/rules/JSD403/\n" in linked
     for rule in json.loads(render_json(reports.busy(), with_base))["rules"]:
         assert rule["page"] == f"{BASE}/rules/{rule['code']}/"
     assert {rule["page"] for rule in json.loads(render_json(reports.busy(), without))["rules"]} == {""}

@@ -20,7 +20,7 @@ from tests.render.strategies import options as any_options
 from tests.render.strategies import reports as any_report
 
 NIGHT, CALM = reports.busy(), reports.clean()
-WIDTHS = (60, 80, 120, 200)
+WIDTHS = (40, 80, 120, 200)
 _INFO = "nats stream info ORDERS"
 
 
@@ -59,8 +59,8 @@ def test_each_incident_stands_once_and_the_verdict_is_last(findings: int, first:
     assert_golden(f"outage-{findings}-{width}.txt", written)
     assert written.split("Look: ", 1)[1].splitlines()[0] == first
     assert written.count("n3 has not been seen for") == 1
-    assert re.search(r"\nWhy: .*\n\d problems? needs? action: .*(\n  .*)?\.\n$", written)
-    assert len(written.split()) < 220, "however many findings, a report is short"
+    assert re.search(r"\nWhy: .*\n\d problems? needs? action.*(\n  .*)?\.\n$", written)
+    assert len(written.split()) < 180, "however many findings, a report is short"
 
 
 def test_what_only_inspects_is_not_called_a_fix() -> None:
@@ -116,7 +116,7 @@ def test_ten_thousand_findings_of_one_rule_are_a_few_lines() -> None:
     flood = text(reports.flood())
     assert len(flood.splitlines()) < 12
     assert "10,000 consumers of APP (S0 > c00000, S0 > c00010, S0 > c00020 and 9,997 more): " in " ".join(flood.split())
-    assert "1 problem needs action: JSD403 10,000 consumers of APP." in flood
+    assert "1 problem needs action." in flood
     verbose = text(reports.flood(), verbose=1)
     assert "and 9,995 more (APP > S1 1,000, APP > S2 1,000, APP > S3 1,000 and 7 more)" in verbose
     assert text(reports.flood(30), max_examples=0, verbose=1).count("Fix (safe)") == 30
@@ -134,7 +134,7 @@ def test_thousands_of_gaps_and_reasons_are_a_few_lines() -> None:
 
 def test_a_gap_finding_without_its_gap_is_not_lost() -> None:
     _, finding = reports.silent_gap("PAYMENTS")
-    assert "1. warning · APP > PAYMENTS: " in text(reports.report(results=[finding]))
+    assert "1. warning: APP > PAYMENTS: " in text(reports.report(results=[finding]))
 
 
 def test_what_was_seen_and_not_decided_is_shown_without_verbose() -> None:
@@ -177,7 +177,7 @@ def test_rules_that_passed_in_what_was_read_are_counted_apart() -> None:
         ),
         (
             reports.report(verdicts=[RuleVerdict(reports.META, Outcome.NOT_APPLICABLE)]),
-            "No rule applies to what was seen. 1 does not apply.",
+            "No rule applies to what was seen.",
         ),
         (
             reports.report(

@@ -6,7 +6,7 @@ From logs: a server that ended and was not started again while others went on, a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from heapq import nlargest
@@ -45,7 +45,7 @@ from jsdoctor.model.partial import shown_or
 from jsdoctor.model.server import ConnectedServer, Server, Servers
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
 from jsdoctor.model.trend import History
-from jsdoctor.model.wording import joined, listed, span
+from jsdoctor.model.wording import elapsed, joined, listed, span
 
 _SHOWN = 3
 
@@ -174,7 +174,7 @@ def _server_finding(
     flagged = any(unheard.peer.offline for unheard in all_)
     nameless = all(unheard.peer.name.startswith(UNKNOWN_NAME) for unheard in all_)
     who = f"peer {name}, whose name no server knows any more," if nameless else name
-    since = f"for {span(longest)}" if longest else "since their leaders took over"
+    since = f"for {elapsed(longest)}" if longest else "since their leaders took over"
     state = f"{who} has not been seen {since}"
     if answered is not None and answered.jetstream is not None:
         cut = f"{who} responds to jsdoctor, and no leader has seen it {since}, as if the network between them were cut"
@@ -189,10 +189,14 @@ def _server_finding(
     )
 
 
-def _start(name: str, looks: Iterable[ClusterSnapshot]) -> str:
+def _start(name: str, looks: Sequence[ClusterSnapshot]) -> str:
     """What a person does, and which streams nobody can use until then. Only a login of their account shows them."""
     streams = (stream for look in looks for stream in look.streams)
     alone = dict.fromkeys(s.subject.label for s in streams if shown_or(partial(_is_alone, s, name), otherwise=False))
+    silent = [asset.subject for asset in (looks[-1].silent if looks else ()) if not asset.offline]
+    streams_silent = [subject.label for subject in silent if subject.kind == "stream"]
+    if streams_silent and not alone:
+        return f"Start {name}: no server responds for {listed(streams_silent, _SHOWN)}, whose copy may be there."
     if not alone:
         return f"Start {name}. Streams with their only copy there are unavailable: logins of their accounts name them."
     return f"Start {name}: the only copy of {listed(alone, _SHOWN)} is there, unavailable until then."
@@ -204,12 +208,12 @@ def _is_alone(stream: Stream, server: str) -> bool:
 
 def _consequence(all_: Sequence[UnreachablePeer], halted: Collection[Subject]) -> str:
     named, several = _holdings(all_)
-    run = f"{named} {'run' if several else 'runs'}"
     stopped = [one for one in all_ if one.asset and one.asset.subject in halted]
     without = "without a majority, so that nothing is stored or delivered there"
     if stopped and len(stopped) == len(all_):
-        return f"{run} {without}"
-    return f"{run} with one member less" + (f", and {_holdings(stopped)[0]} of them {without}" if stopped else "")
+        return f"{named} {'run' if several else 'runs'} {without}"
+    lack = f"{named} {'lack' if several else 'lacks'} one member"
+    return f"{lack}, which leaves {_holdings(stopped)[0]} {without}" if stopped else lack
 
 
 def _holdings(all_: Sequence[UnreachablePeer]) -> tuple[str, bool]:
@@ -224,7 +228,7 @@ def _holdings(all_: Sequence[UnreachablePeer]) -> tuple[str, bool]:
 def _asset_finding(subject: Subject, missing: Sequence[UnreachablePeer]) -> Finding:
     names = ", ".join(sorted(unheard.peer.name for unheard in missing))
     longest = max(unheard.peer.active_ns for unheard in missing)
-    since = f"for {span(longest)}" if longest else "since its leader took over"
+    since = f"for {elapsed(longest)}" if longest else "since its leader took over"
     what = f"replica on {names} has not been seen {since}, though that server is up: it stopped, or lacks"
     if len(missing) > 1:
         what = f"replicas on {names} have not been seen {since}, though those servers are up: they stopped, or lack"

@@ -22,7 +22,7 @@ from jsdoctor.model.finding import Confidence, Finding, Observation, Severity, f
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries
 from jsdoctor.model.trend import ConsumerHistory, Trend
-from jsdoctor.model.wording import counted, span
+from jsdoctor.model.wording import counted, elapsed, span
 
 
 @check("consumer_lag.ack_pending_at_limit")
@@ -68,14 +68,14 @@ def _held(consumer: Consumer, history: ConsumerHistory | None, at_limit: bool) -
     unacknowledged, quiet = unacknowledged_ns(consumer), quiet_ns(consumer)
     if consumer.num_redelivered >= consumer.num_ack_pending and (unacknowledged or 0) > _DELIVERIES * patience:
         idle = unacknowledged or 0
-        return f"all of them were delivered more than once, and none acknowledged for {span(idle)}", idle
+        return f"came more than once and none was acknowledged for {elapsed(idle)}", idle
     if not at_limit or (history and moved(history)):
         return "", 0
     if history and still_ns(history) > patience:
-        return f"none was acknowledged for {span(still_ns(history))}", still_ns(history)
+        return f"have been unacknowledged for {elapsed(still_ns(history))}", still_ns(history)
     if quiet is None:
         return None
-    return f"none was acknowledged for {span(quiet)}" if quiet > patience else "", quiet
+    return f"have been unacknowledged for {elapsed(quiet)}" if quiet > patience else "", quiet
 
 
 def _visible(consumer: Consumer, history: ConsumerHistory | None, held_for: int, at_limit: bool) -> Finding:
@@ -97,7 +97,7 @@ def _visible(consumer: Consumer, history: ConsumerHistory | None, held_for: int,
     return failed(
         consumer.subject,
         f"{consumer.num_ack_pending:,} of {limit:,} allowed messages are unacknowledged and nothing moved "
-        f"for {span(still)}: nothing new is delivered, "
+        f"for {elapsed(still)}: nothing new is delivered, "
         f"{counted(consumer.num_pending, 'message')} waiting{waiting}; "
         f"workers may hold their messages until {normal_until} (ack_wait or backoff)",
         *_evidence(consumer),
@@ -119,9 +119,9 @@ def _finding(consumer: Consumer, used: float, threshold: float, held: tuple[str,
     why, idle_ns = held
     return failed(
         consumer.subject,
-        f"{consumer.num_ack_pending:,} of {limit:,} allowed messages are unacknowledged, {why}: "
-        + ("delivery has stopped" if at_limit else "delivery stops at the limit")
-        + f", {counted(consumer.num_pending, 'message')} waiting{_requested(consumer)}",
+        ("delivery has stopped" if at_limit else "delivery stops at the limit")
+        + f": {consumer.num_ack_pending:,} of {limit:,} allowed messages {why}, {consumer.num_pending:,} wait"
+        f"{_requested(consumer)}",
         *_evidence(consumer),
         severity=None if at_limit and not _nobody_asks(consumer) else Severity.WARNING,
         measured=(used, threshold, "ratio"),
@@ -133,7 +133,7 @@ def _finding(consumer: Consumer, used: float, threshold: float, held: tuple[str,
 def _requested(consumer: Consumer) -> str:
     if consumer.config.is_push:
         return "" if consumer.push_bound else " and no subscriber bound"
-    return "" if consumer.num_waiting else " and no worker requesting more"
+    return "" if consumer.num_waiting else " and no worker requests more"
 
 
 def _advice(consumer: Consumer) -> str:

@@ -44,11 +44,10 @@ def ack_wait_too_short(snapshots: SnapshotSeries, params: Params) -> Iterator[Fi
             yield passed(consumer.subject)
             continue
         limit = "the first step of its backoff, which replaces ack_wait," if config.backoff_ns else "its ack_wait"
-        again = f", {counted(consumer.num_redelivered, 'message')} right now" if consumer.num_redelivered else ""
+        again = counted(consumer.num_redelivered, "message") if consumer.num_redelivered else "messages"
         yield failed(
             consumer.subject,
-            f"{limit} is {span(config.ack_wait_ns)}, and hardly any handler is that fast: messages are sent again"
-            f" while they are processed{again}",
+            f"{limit} is {span(config.ack_wait_ns)}, less than most handlers take: {again} sent again while processed",
             consumer.observed("config.ack_wait", config.ack_wait_ns),
             consumer.observed("config.backoff", list(config.backoff_ns)),
             consumer.observed("num_redelivered", consumer.num_redelivered),

@@ -52,11 +52,14 @@ def filter_matches_nothing(snapshots: SnapshotSeries) -> Iterator[Finding]:
 def _no_match(stream: Stream, consumer: Consumer, idle: list[str], subjects: tuple[str, ...], hidden: bool) -> Finding:
     """The finding of a consumer with these filters outside the subjects; others of its filters may hide them."""
     filters, config = consumer.config.filters, stream.config
-    which = repr(idle[0]) if len(filters) == 1 else f"{len(idle)} of its {len(filters)} ({idle[0]!r})"
+    which = (
+        f"filter {idle[0]!r} matches"
+        if len(filters) == 1
+        else f"{len(idle)} of {len(filters)} filters ({idle[0]!r}) match"
+    )
     return failed(
         consumer.subject,
-        f"filter {which} lies outside the subjects {_of_stream(stream)} ({_listed(subjects)}): "
-        f"no {'new ' if hidden else ''}message will ever match it",
+        f"{which} no {'new ' if hidden else ''}message: the subjects {_of_stream(stream)} are {_listed(subjects)}",
         consumer.observed("config.filter_subjects", list(filters)),
         stream.observed("config.subjects", list(config.subjects)),
         severity=Severity.INFO if hidden else None,
@@ -99,7 +102,7 @@ def _of_stream(stream: Stream) -> str:
 
 
 def _listed(subjects: tuple[str, ...]) -> str:
-    shown = ", ".join(subjects[:3])
+    shown = ", ".join(subjects[:3]) or "none"
     return shown if len(subjects) <= 3 else f"{shown} and {len(subjects) - 3:,} more"
 
 

@@ -52,7 +52,7 @@ def rejects_publishes(
         reached = " and ".join(f"{fill.used:,} of {fill.limit:,} {fill.noun}" for fill in full)
         yield failed(
             stream.subject,
-            f"the stream is full ({reached}, discard policy new): {_effect(stream)}",
+            f"it is full ({reached}): {_effect(stream)}",
             stream.observed("config.discard", stream.config.discard),
             *(seen for fill in full for seen in fill.observed(stream)),
             measured=(full[0].used, full[0].limit, "bytes" if full[0].noun == "bytes" else "count"),
@@ -107,7 +107,7 @@ def _effect(stream: Stream) -> str:
         return "the mirror has stopped copying, though it reports no lag"
     if stream.config.no_ack:
         return "new messages are discarded and no publisher learns of it, because no_ack is set"
-    return "publishes fail (error 10077), unnoticed by publishers that do not wait for a reply"
+    return "publishes fail (error 10077), unnoticed if no reply is awaited"
 
 
 _CLIENT = ("client-stream-full-messages", "client-stream-full-bytes", "client-stream-full-subject")

@@ -97,8 +97,8 @@ def _lost_at_start(stream: Stream) -> Finding:
 
 def _single(stream: Stream, size: str) -> Finding:
     holder = f"server {stream.answered_by}" if stream.answered_by else "its one server"
-    text = f"R1 in a cluster of {size}: while {holder} is down the stream is gone, and if its disk is lost so are the"
-    return _finding(stream, f"{text} messages", 1, {"replicas": _SMALLEST_QUORUM})
+    text = f"R1 in a cluster of {size}: down with {holder}, lost with its disk"
+    return _finding(stream, text, 1, {"replicas": _SMALLEST_QUORUM})
 
 
 def _even(wanted: int) -> str:

@@ -114,13 +114,11 @@ def _leftovers(stream: Stream, history: StreamHistory | None, scaled_ns: int | N
             when = f"{span(scaled_ns)} ago" if scaled_ns else "between the samples"
             why = f"that no consumer will get: it was scaled {when}, which loses acknowledgements"
             return _not_removed_yet(stream, count, why, settle_ns)
-    kind = "work queue" if stream.config.retention == "workqueue" else "interest stream"
     ignored = f"no consumer takes {', '.join(uncovered)}"
     return failed(
         stream.subject,
         (
-            f"{count:,} messages of this {kind} reach no consumer any more: "
-            + (ignored if uncovered else _cause(stream))
+            f"{count:,} messages reach no consumer any more: " + (ignored if uncovered else _cause(stream))
             if count
             else f"{ignored}: what is published there stays in this work queue forever"
         ),
@@ -129,7 +127,11 @@ def _leftovers(stream: Stream, history: StreamHistory | None, scaled_ns: int | N
         *(c.observed("num_redelivered", c.num_redelivered) for c in _limited(stream)),
         severity=None if count else Severity.WARNING,
         measured=(count or None, 0, "count"),
+        advice=_GIVEN_UP if count and not uncovered and any(c.num_redelivered for c in _limited(stream)) else "",
     )
+
+
+_GIVEN_UP = "Correct the workers, then publish these messages again or delete them."
 
 
 def _is_checked_soon(stream: Stream, history: StreamHistory, settle_ns: int) -> bool:

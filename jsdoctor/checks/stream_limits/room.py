@@ -34,7 +34,7 @@ def room(stream: Stream, trend: Trend | None, *fills: StreamLimitUse) -> MoreRoo
             return MoreRoom(larger_limits(stream, *fills))
         return MoreRoom(
             _LOOK,
-            "Set max_age, or delete what is no longer needed: a higher limit only delays it.",
+            "Set max_age or delete what is not needed: a higher limit only delays it.",
         )
     holding = tuple(_holding(stream))
     idle = [consumer.name for consumer in holding if not _at_work(consumer, trend)]
