@@ -143,6 +143,7 @@ def _leaderless(absence: LeaderAbsence, why: str, severity: Severity | None) -> 
         *(asset.observed(f"cluster.replicas[{peer.name}].active", peer.active_ns) for peer in absence.peers),
         severity=severity,
         measured=(len(absence.answering) or None, absence.needed, "count"),
+        between=(absence.since, None),
         remedy=_UNANSWERED,
     )
 

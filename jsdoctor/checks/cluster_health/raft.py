@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TypeAlias
 
@@ -177,6 +178,12 @@ class LeaderAbsence:
     def is_lasting(self, silence_ns: int) -> bool:
         """Whether this is more than an election: too few members are left, or no contact for `silence_ns`."""
         return self._too_few() or self._quiet_ns() >= silence_ns
+
+    @property
+    def since(self) -> datetime | None:
+        """When its members last had contact with a leader; None where they do not show it."""
+        quiet_ns = self._quiet_ns()
+        return None if self._too_few() or not quiet_ns else self.asset.at - timedelta(microseconds=quiet_ns // 1000)
 
     def why(self, silence_ns: int) -> str:
         """What keeps it from having a leader."""

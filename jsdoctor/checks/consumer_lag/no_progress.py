@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from jsdoctor.checks.consumer_lag.progress import Key, delivers_by_design_late, is_full, moved, still_ns, until
+from jsdoctor.checks.consumer_lag.progress import (
+    Key,
+    delivers_by_design_late,
+    is_full,
+    moved,
+    still_ns,
+    unserved_since,
+    until,
+)
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, compared, failed, passed, shown, suspected
 from jsdoctor.model.params import Params
@@ -148,5 +156,6 @@ def _finding(history: ConsumerHistory, still_for: int, others: bool) -> Finding:
         *shown(last, "delivered.last_active"),
         history.stream.observed("state.last_seq", history.stream.state.last_seq),
         measured=(still_ns(history), still_for, "duration"),
+        between=(unserved_since(history.stream, last), None),
         remedy={} if clustered else {"action": "consumer.inspect"},
     )

@@ -110,6 +110,24 @@ def unacknowledged_ns(consumer: Consumer) -> int | None:
     return _since_ns(consumer, floor.last_active or _nothing_since(consumer, floor))
 
 
+def unserved_since(stream: Stream, consumer: Consumer) -> datetime | None:
+    """Since when a message waits that nothing was delivered after; None where evidence does not show it.
+
+    It shows only of a consumer that wants all messages and whose next one is the first of the stream: of any other,
+    what waits may have come long after the last delivery.
+    """
+    return shown_or(lambda: _unserved_since(stream, consumer), None)
+
+
+def _unserved_since(stream: Stream, consumer: Consumer) -> datetime | None:
+    config, delivered, first = consumer.config, consumer.delivered, stream.state.first_ts
+    wants_all = config.deliver_policy == "all" and not config.filters
+    if not wants_all or first is None or delivered.stream_seq + 1 != stream.state.first_seq:
+        return None
+    reached = delivered.last_active or (consumer.created if delivered.consumer_seq == 0 else None)
+    return max(first, reached) if reached else None
+
+
 def _nothing_since(consumer: Consumer, pair: SequencePair) -> datetime | None:
     if pair.consumer_seq == 0:
         return shown_or(lambda: consumer.created, None)

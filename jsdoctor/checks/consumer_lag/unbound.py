@@ -20,6 +20,7 @@ from jsdoctor.checks.consumer_lag.progress import (
     quiet_ns,
     stalled_ns,
     still_ns,
+    unserved_since,
     until,
 )
 from jsdoctor.checks.registry import check
@@ -289,4 +290,5 @@ def _finding(stream: Stream, consumer: Consumer, seen: _Quiet) -> Finding:
         ),
         severity=Severity.ERROR if expected else None if push or seen.absent else Severity.INFO,
         measured=(seen.quiet_ns if seen.old else None, seen.long_ns, "duration"),
+        between=(unserved_since(stream, consumer), None),
     )

@@ -47,6 +47,7 @@ def certificate_expiring(servers: Servers, params: Params) -> Iterator[Finding]:
                 server.observed("now", server.varz.now if server.varz else None),
                 severity=severity,
                 measured=(left_ns, 0 if expired else fail_ns if left_ns <= fail_ns else warn_ns, "duration"),
+                between=(late[0].not_after if expired else None, None),
             )
         elif certificates:
             yield passed(server.subject)

@@ -48,5 +48,6 @@ def _unready(
         f" and disruption budgets count it as unavailable{leads}{facts.warning_of(pod.name, *pod.claims)}",
         facts.observed(path, pod.unready),
         measured=(int(lasted.total_seconds()), int(grace.total_seconds()), "s"),
+        between=(since, None),
         remedy={"namespace": facts.namespace},
     )

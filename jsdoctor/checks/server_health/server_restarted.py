@@ -117,6 +117,7 @@ def _of_domain(
             " planned?",
             server.observed("start", server.varz.start if server.varz else None),
             severity=Severity.INFO,
+            between=(server.varz.start if server.varz else None, None),
         )
 
 

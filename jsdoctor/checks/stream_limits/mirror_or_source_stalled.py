@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 
 import msgspec
@@ -197,6 +197,10 @@ def _finding(stream: Stream, stalls: Sequence[Stall], deployment: Deployment) ->
     asked = {stall.origin for stall in stalls if stall.origin} & local
     again = deployment.counts_again(stream)
     doubtful = worst.severity is Severity.INFO and worst.measured[0] is not None
+    seen = {o.now.name for o in origins_of(stream, None) if o.now.active_ns >= 0 and not o.failing} - gone
+    measured, _, unit = worst.measured
+    # Where attempts to reach the origin fail, the time since the last contact starts again with each.
+    silent_ns = measured if unit == "duration" and worst.origin in seen and not again else None
     return failed(
         stream.subject,
         "; ".join(dict.fromkeys(stall.text for stall in stalls)),
@@ -206,6 +210,7 @@ def _finding(stream: Stream, stalls: Sequence[Stall], deployment: Deployment) ->
         severity=None if worst.severity is Severity.ERROR else worst.severity,
         confidence=Confidence.LOW if doubtful else Confidence.HIGH,
         measured=worst.measured,
+        between=(None if silent_ns is None else stream.at - timedelta(microseconds=silent_ns // 1000), None),
         remedy={
             "origins": sorted(asked - gone) if asked else sorted(local - gone)[:3],
             **({"some_are_missing": True} if asked & gone else {}),

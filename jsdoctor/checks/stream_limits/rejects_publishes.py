@@ -6,7 +6,8 @@ From manifests: a stream that will refuse publishes by its own configuration.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 from jsdoctor.checks.declared.doubts import indeterminate
 from jsdoctor.checks.logs.bursts import bursts
@@ -14,11 +15,12 @@ from jsdoctor.checks.logs.log_findings import finding_of, is_recent
 from jsdoctor.checks.logs.words import client_of, subject_of
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.stream_limits.room import room
-from jsdoctor.checks.streams.limits import refuses_when_full, storage_fills
+from jsdoctor.checks.streams.limits import StreamLimitUse, refuses_when_full, storage_fills
 from jsdoctor.model.finding import Finding, Severity, failed, passed, shown, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import DeclaredStream, Manifests
 from jsdoctor.model.near_subjects import NearSubjects
+from jsdoctor.model.partial import shown_or
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.stream_room import full_for_sure, full_in_doubt, refuses_per_subject
 from jsdoctor.model.trend import Trend
@@ -56,9 +58,19 @@ def rejects_publishes(
             stream.observed("config.discard", stream.config.discard),
             *(seen for fill in full for seen in fill.observed(stream)),
             measured=(full[0].used, full[0].limit, "bytes" if full[0].noun == "bytes" else "count"),
+            between=(_full_since(stream, full), None),
             remedy=more.remedy,
             advice=more.advice,
         )
+
+
+def _full_since(stream: Stream, full: Sequence[StreamLimitUse]) -> datetime | None:
+    """Since when it takes nothing: its last message filled it. None where its limits may have been lowered since."""
+    lowered = any(fill.used > fill.limit for fill in full)
+    created = shown_or(lambda: stream.created, None)
+    if lowered or created is None or stream.state.last_ts is None:
+        return None
+    return max(created, stream.state.last_ts)
 
 
 def _sealed(stream: Stream) -> Iterator[Finding]:
