@@ -31,8 +31,8 @@ def write_verdict(page: Page, report: Report) -> None:
 
 
 def opening_sentence(report: Report) -> str:
-    """What needs action, as plain text."""
-    return _opening(report)[0]
+    """How much needs action, as plain text."""
+    return _opening(report, named=False)[0]
 
 
 def verdict_sentence(report: Report) -> str:

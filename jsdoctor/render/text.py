@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC
 
 from jsdoctor.model.commands import changes_something
 from jsdoctor.model.finding import Confidence, Outcome, Severity
@@ -18,7 +17,7 @@ from jsdoctor.render.order import by_urgency, gaps_in_order, with_outcome
 from jsdoctor.render.page import SEVERITY_STYLES, Page
 from jsdoctor.render.site import rule_url
 from jsdoctor.render.unseen import without_gaps, write_crashes, write_gaps, write_not_evaluated
-from jsdoctor.render.wording import to_the_second
+from jsdoctor.render.wording import on_the_day, to_the_second
 
 _NAMES_SHOWN = 3
 _INDENT = 3
@@ -75,7 +74,7 @@ def _write_briefly(page: Page, number: int, incident: Incident, report: Report, 
     if severity.rank >= Severity.ERROR.rank:
         facts.append(IMPACT_WORDS[incident.impact])
     if began := incident.began:
-        facts.append(f"since {to_the_second(began).removeprefix(f'{report.started.astimezone(UTC):%Y-%m-%d} ')}")
+        facts.append(f"since {on_the_day(began, report.started)}")
     if cause.finding.confidence in _LOW:
         facts.append(_LOW[cause.finding.confidence])
     if incident.consequences:

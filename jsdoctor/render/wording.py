@@ -27,6 +27,11 @@ def to_the_second(moment: datetime) -> str:
     return rfc3339(moment.replace(microsecond=0)).replace("T", " ")
 
 
+def on_the_day(moment: datetime, day: datetime) -> str:
+    """The same without its date where that is the date of `day`: `03:04:05Z`."""
+    return to_the_second(moment).removeprefix(f"{to_the_second(day)[:10]} ")
+
+
 def to_the_second_us(us: int) -> str:
     """Microseconds since 1970 as people read them."""
     return to_the_second(datetime.fromtimestamp(us / 1e6, UTC))

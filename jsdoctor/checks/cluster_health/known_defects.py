@@ -13,10 +13,9 @@ from jsdoctor.model.jetstream import ConsumerConfig
 from jsdoctor.model.release import release
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
-from jsdoctor.model.wording import counted
+from jsdoctor.model.wording import counted, listed
 
 _SHOWN = 3
-_DESCRIBED = 5
 """Number of defects in the message, the worst first; all of them are in the evidence."""
 _WORST_FIRST = get_args(Harm)
 
@@ -64,24 +63,18 @@ def _used(defect: Defect, streams: Sequence[Stream]) -> list[str]:
 
 def _finding(subject: Subject, hits: Sequence[_DefectUse]) -> Finding:
     newest = max((hit.affected.fixed_in for hit in hits), key=release)
-    worst = sorted(hits, key=lambda hit: _WORST_FIRST.index(hit.defect.harm))
-    parts = [
-        f"{hit.version} until {hit.affected.fixed_in}: {hit.defect.what} ({', '.join(hit.used[:_SHOWN])}"
-        + (f" and {len(hit.used) - _SHOWN:,} more streams)" if len(hit.used) > _SHOWN else ")")
-        for hit in worst[:_DESCRIBED]
-    ]
+    worst, *others = sorted(hits, key=lambda hit: _WORST_FIRST.index(hit.defect.harm))
     count = len({hit.defect.id for hit in hits})
-    more = f". {len(worst) - _DESCRIBED:,} more are in the evidence" if len(worst) > _DESCRIBED else ""
     return failed(
         subject,
         f"servers have {counted(count, 'known defect')} in what is used here, fixed in {newest}. "
-        + ". ".join(parts)
-        + more,
+        f"{'The worst, ' if others else ''}{worst.version} until {worst.affected.fixed_in}: {worst.defect.what}"
+        f" ({listed(worst.used, _SHOWN)})",
         *(
             Observation(
                 hit.version, hit.defect.id, f"{hit.defect.what}; fixed in {hit.affected.fixed_in}: {hit.defect.source}"
             )
-            for hit in worst
+            for hit in (worst, *others)
         ),
         confidence=Confidence.MEDIUM,
         measured=(count, 0, "count"),

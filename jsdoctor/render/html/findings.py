@@ -8,10 +8,10 @@ import msgspec
 from msgspec.structs import replace
 
 from jsdoctor.model.report import Report, Result
-from jsdoctor.render.findings import advised, numbers
-from jsdoctor.render.incidents import IMPACT_WORDS, explanation, first_command, incidents_of
+from jsdoctor.render.findings import numbers, offered
+from jsdoctor.render.incidents import IMPACT_WORDS, explanation, incidents_of
 from jsdoctor.render.plain import compact
-from jsdoctor.render.wording import to_the_second
+from jsdoctor.render.wording import on_the_day, to_the_second
 
 ROWS_SHOWN = 1500
 """More rows make a page of megabytes; what is left out is counted, and the JSON report has it."""
@@ -24,8 +24,8 @@ _EVIDENCE_SHOWN = 8
 class FindingRow(msgspec.Struct, frozen=True, kw_only=True):
     """One finding. `key` orders by severity, `incident` is the number of its incident.
 
-    `first` is what to do first, of a cause. `fold`: it is hidden until the reader opens its incident, and the row
-    with `more` counts those.
+    `advice` is what to do first, `first` the first command of a cause, `commands` are the others. `fold`: it is hidden
+    until the reader opens its incident, and the row with `more` counts those.
     """
 
     key: int
@@ -40,11 +40,11 @@ class FindingRow(msgspec.Struct, frozen=True, kw_only=True):
     when: str
     since: str
     impact: str
-    first: str
+    advice: str
+    first: tuple[tuple[str, str], ...]
     fold: bool
     more: int
     explanation: str
-    fingerprint: str
     evidence: tuple[tuple[str, str, str, str], ...]
     more_evidence: int
     commands: tuple[tuple[str, str], ...]
@@ -60,8 +60,13 @@ def rows(report: Report) -> list[FindingRow]:
                 return made
             more = len(incident.results) - place if place == _ALIKE_SHOWN else 0
             row = replace(_row(number, result, why.get(id(result), "")), more=more, fold=place > _ALIKE_SHOWN)
+            if not row.explanation:
+                row = replace(row, key=incident.severity.rank, severity=incident.severity.value)
             if place == 1:
-                row = replace(row, first=first_command(incident), impact=IMPACT_WORDS[incident.impact])
+                impact = IMPACT_WORDS[incident.impact]
+                row = replace(row, impact=impact, first=row.commands[:1], commands=row.commands[1:])
+            if result.finding.first_seen:
+                row = replace(row, since=on_the_day(result.finding.first_seen, report.started))
             made.append(row)
     return made
 
@@ -79,20 +84,20 @@ def _row(number: int, result: Result, why: str) -> FindingRow:
         subject=finding.subject.label,
         message=finding.message or rule.title,
         numbers=numbers(finding),
-        since=first,
+        since="",
         impact="",
-        first="",
+        advice=finding.advice,
+        first=(),
         fold=False,
         more=0,
         when=f"{first or '?'} to {last}" if last and last != first else "",
         explanation=why,
-        fingerprint=result.fingerprint,
         evidence=tuple(
             (observation.source, observation.path, compact(observation.value), _shown(observation.at))
             for observation in finding.evidence[:_EVIDENCE_SHOWN]
         ),
         more_evidence=max(0, len(finding.evidence) - _EVIDENCE_SHOWN),
-        commands=tuple(advised(result)),
+        commands=tuple(offered(result.remedy)),
     )
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import msgspec
 from markupsafe import Markup
 
 from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.picture import Line, Picture, Timeline, TimelineEvent
 from jsdoctor.model.report import Report
-from jsdoctor.render.closing import findings_by_severity, judged_counts, opening_sentence, verdict_sentence
+from jsdoctor.render.closing import judged_counts, opening_sentence, verdict_sentence
 from jsdoctor.render.escape import printable, shortened
 from jsdoctor.render.html.charts import charts, copies_of
 from jsdoctor.render.html.environment import asset, environment, policy, rule_pages
 from jsdoctor.render.html.findings import ROWS_SHOWN, rows
+from jsdoctor.render.incidents import in_incident_order
 from jsdoctor.render.json_text import compact
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import by_urgency, gaps_in_order, with_outcome
@@ -24,6 +27,7 @@ def render_html(report: Report, options: RenderOptions) -> str:
     picture = report.picture or Picture()
     style, script = asset("page.css"), asset("page.js")
     results, pages = report.failures(), rule_pages(report)
+    severities = _severities(report)
     text = (
         environment()
         .get_template("report.html")
@@ -37,9 +41,9 @@ def render_html(report: Report, options: RenderOptions) -> str:
             finished=report.finished,
             title=verdict_sentence(report),
             sentence=opening_sentence(report),
-            tiles=_tiles(report, picture),
-            worst=_worst(report),
-            severities=findings_by_severity(report),
+            tiles=_tiles(report, picture, severities),
+            worst=_worst(report, severities),
+            severities=severities,
             rows=rows(report),
             left_out=max(0, len(results) - ROWS_SHOWN),
             picture=picture,
@@ -59,12 +63,12 @@ def render_html(report: Report, options: RenderOptions) -> str:
     return text.encode("ascii", "xmlcharrefreplace").decode() if options.ascii_only else text
 
 
-def _worst(report: Report) -> str:
+def _worst(report: Report, severities: dict[Severity, int]) -> str:
     """The colour of the verdict: the worst severity, `unsure` where something was not seen, else `good`.
 
     Notes alone are no fault.
     """
-    for severity, number in findings_by_severity(report).items():
+    for severity, number in severities.items():
         if number and severity is not Severity.INFO:
             return severity.value
     passed = any(verdict.outcome is Outcome.PASS for verdict in report.verdicts)
@@ -72,15 +76,23 @@ def _worst(report: Report) -> str:
     return "good" if passed and seen else "unsure"
 
 
-def _tiles(report: Report, picture: Picture) -> list[tuple[str, str, str]]:
+def _severities(report: Report) -> dict[Severity, int]:
+    """How many findings there are of each severity, worst first: causes count as their incidents do."""
+    counts: Counter[Severity] = Counter()
+    for group in in_incident_order(report):
+        counts[group.severity] += len(group.results)
+    return {severity: counts[severity] for severity in reversed(Severity)}
+
+
+def _tiles(report: Report, picture: Picture, severities: dict[Severity, int]) -> list[tuple[str, str, str]]:
     """What the verdict counts: a number, what it counts, and a grade."""
     up = sum(node.state != "down" for node in picture.nodes)
     grade = "good" if up == len(picture.nodes) else "error"
     servers = [(f"{up} of {len(picture.nodes)}", "servers up", grade)] if picture.nodes else []
-    names = ((severity.value, number) for severity, number in findings_by_severity(report).items() if number)
-    severities = [(f"{number:,}", f"{name} {'finding' if number == 1 else 'findings'}", name) for name, number in names]
+    names = ((severity.value, number) for severity, number in severities.items() if number)
+    findings = [(f"{number:,}", f"{name} {'finding' if number == 1 else 'findings'}", name) for name, number in names]
     judged = [words.removesuffix(" (-v)").split(" ", 1) for words in judged_counts(report)]
-    return [*servers, *severities, *((number, words, "good" if "pass" in words else "") for number, words in judged)]
+    return [*servers, *findings, *((number, words, "good" if "pass" in words else "") for number, words in judged)]
 
 
 _ROWS_SHOWN = 300
