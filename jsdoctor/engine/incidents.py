@@ -128,7 +128,7 @@ def _at_once(effect: Finding, cause: Finding, now: datetime) -> bool:
 
 
 def _together(effect: Finding, cause: Finding, now: datetime) -> bool:
-    first, second = _span(effect), _span(cause)
+    first, second = _span(effect, now), _span(cause, now)
     if first is None and second is None:
         return True
     if first is None or second is None:
@@ -137,8 +137,10 @@ def _together(effect: Finding, cause: Finding, now: datetime) -> bool:
     return first[0] <= second[1] + _APART and second[0] <= first[1] + _APART
 
 
-def _span(finding: Finding) -> tuple[datetime, datetime] | None:
-    moments = [moment for moment in (finding.first_seen, finding.last_seen) if moment is not None]
+def _span(finding: Finding, now: datetime | None = None) -> tuple[datetime, datetime] | None:
+    """From when to when it was so; what began and was not seen last goes on until `now`."""
+    ended = finding.last_seen or (now if finding.first_seen else None)
+    moments = [moment for moment in (finding.first_seen, ended) if moment is not None]
     return (min(moments), max(moments)) if moments else None
 
 

@@ -221,6 +221,14 @@ def test_a_fault_in_logs_has_to_do_with_the_present_for_an_hour(ago: timedelta, 
         assert (len(incidents(results, seen(), NOW)) == 1) is linked
 
 
+def test_what_began_and_has_not_ended_has_to_do_with_the_present_however_long_ago_that_was() -> None:
+    lost, ahead = failed("JSD204", stream("ORDERS")), failed("JSD205", consumer("ORDERS", "c"))
+    old_cause = replace(lost, finding=replace(lost.finding, first_seen=NOW - 9 * HOUR))
+    new_effect = replace(ahead, finding=replace(ahead.finding, first_seen=NOW - HOUR))
+    for results in ([old_cause, ahead], [old_cause, new_effect]):
+        assert len(incidents(results, seen(), NOW)) == 1
+
+
 def test_a_mere_possibility_does_not_stand_before_a_sure_cause() -> None:
     results = [
         failed("JSD301", stream("ORDERS"), confidence=Confidence.LOW),

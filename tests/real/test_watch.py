@@ -92,7 +92,7 @@ def test_a_fault_comes_and_goes(cluster_factory: ClusterFactory, tmp_path: Path)
             assert "Z Nothing could be judged" in process.stdout.readline(), "the first check is the baseline"
             with_client(cluster, plant)
             line = process.stdout.readline()
-            assert " appeared error JSD603 APP > JOBS: the stream is full" in line
+            assert " appeared error JSD603 APP > JOBS: it is full" in line
             wait_until(lambda: receiver.changes() == [("appeared", "JSD603")], "a notification", timeout=60)
             wait_until(lambda: len(receiver.bodies["/am"]) > 2, "the alert to be repeated", timeout=60)
             assert {alert["labels"]["code"] for body in receiver.bodies["/am"] for alert in body} == {"JSD603"}

@@ -87,7 +87,7 @@ def _finding(logs: LogEvidence, run: ProcessRun, counts: tuple[int, int], params
         severity=None if falls else Severity.INFO,
         confidence=Confidence.LOW,
         measured=(after, params.integer("duplicates"), "count"),
-        between=(zoned(run.started), None),
+        between=(zoned(run.started), zoned(run.started)),
     )
 
 
