@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from jsdoctor.checks.registry import Check
-from jsdoctor.model.stored import ScanTarget, StoredMessages
+from jsdoctor.model.stored import ScanTarget
 
 
 class CollectionPlan(msgspec.Struct, frozen=True):
@@ -82,7 +82,7 @@ def plan_scan(
     plan: CollectionPlan, checks: Iterable[Check], targets: Iterable[ScanTarget], contents: bool
 ) -> CollectionPlan:
     """The plan with the streams whose stored messages are to be read, if any check judges them."""
-    if not any(StoredMessages in check.kinds for check in checks):
+    if not any("scan" in kind.parts for check in checks for kind in check.kinds):
         return plan
     return msgspec.structs.replace(plan, scan=tuple(targets), scan_ids=True, scan_contents=contents)
 

@@ -22,7 +22,7 @@ from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import Accounts, ConnectedServer, Servers
 from jsdoctor.model.server_past import ServerPast
 from jsdoctor.model.snapshot import SnapshotSeries
-from jsdoctor.model.stored import StoredMessages
+from jsdoctor.model.stored import AdvisoryStreams, StoredMessages
 from jsdoctor.model.suppression import Suppressions
 from jsdoctor.model.topology import Topology
 from jsdoctor.model.trend import History, ServerTrend, Trend
@@ -58,5 +58,6 @@ KINDS: tuple[type[Evidence], ...] = (
     KnownDefects,
     Suppressions,
     StoredMessages,
+    AdvisoryStreams,
 )
 """All kinds but `Gaps`, which are always there, in the order in which reports list what is missing."""

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
+from jsdoctor.model.advisories import AdvisoryKind, RecordedAdvisories
 from jsdoctor.model.evidence import CollectionFacts, Evidence, EvidenceSource, not_offered
 from jsdoctor.model.finding import Observation, Subject
 from jsdoctor.model.gap import Gap
@@ -99,7 +100,7 @@ class StoredStream(msgspec.Struct, frozen=True, kw_only=True):
     0 for none or where an older version of jsdoctor read it; `ids_in_window`: messages younger than that with an id.
     `ids_read`, `contents_read`: whether ids, and contents of messages with equal ids, were compared.
     `markers`: messages that mark a key of a bucket as deleted, without a time to live; None where an older version of
-    jsdoctor read it.
+    jsdoctor read it. `advisories`: what it recorded of them; None where it records none, or an older version read it.
     """
 
     account: str = ""
@@ -122,6 +123,7 @@ class StoredStream(msgspec.Struct, frozen=True, kw_only=True):
     markers: int | None = None
     repeats: RepeatedIds = RepeatedIds()
     older: OlderThanStream = OlderThanStream()
+    advisories: tuple[RecordedAdvisories, ...] | None = None
 
     @property
     def subject(self) -> Subject:
@@ -137,6 +139,10 @@ class StoredStream(msgspec.Struct, frozen=True, kw_only=True):
     def misnamed(self) -> int:
         """Messages with a header that only looks like `Nats-Msg-Id`."""
         return sum(row.misnamed for row in self.subjects)
+
+    def recorded(self, kind: AdvisoryKind) -> tuple[RecordedAdvisories, ...]:
+        """The advisories of a kind that this stream recorded."""
+        return tuple(about for about in self.advisories or () if about.kind is kind)
 
     def observed(self, path: str, value: object) -> Observation:
         """Something that the scan showed, as evidence."""
@@ -166,3 +172,32 @@ class StoredMessages(Evidence, frozen=True):
     def absent(cls, facts: CollectionFacts) -> Gap:
         """No stream was named, or none that was named could be read."""
         return _SCAN_FAILED if facts.scanned else cls.unavailable
+
+
+_NO_RECORDER = not_offered(
+    "no stream of advisories was read",
+    "name one of the account of this login that captures $JS.EVENT.ADVISORY.>: --scan STREAM",
+    kind="scan",
+)
+
+
+class AdvisoryStreams(Evidence, frozen=True):
+    """Those streams whose stored messages were read that record advisories."""
+
+    source = EvidenceSource.SCAN
+    parts = ("scan",)
+    unavailable = StoredMessages.unavailable
+    left_out_by = frozenset({"scan"})
+
+    streams: tuple[StoredStream, ...]
+
+    @classmethod
+    def absent(cls, facts: CollectionFacts) -> Gap:
+        """No stream was named, or none of them records advisories."""
+        return _NO_RECORDER if facts.scanned else cls.unavailable
+
+
+def advisory_streams(stored: StoredMessages | None) -> AdvisoryStreams | None:
+    """Of what was read, the streams of advisories; None where there is none."""
+    recorders = tuple(read for read in stored.streams if read.advisories is not None) if stored else ()
+    return AdvisoryStreams(recorders) if recorders else None

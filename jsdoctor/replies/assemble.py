@@ -25,7 +25,7 @@ from jsdoctor.model.raft import RaftGroups, RaftMember
 from jsdoctor.model.reported import Instant
 from jsdoctor.model.server import Accounts, ConnectedServer, Server, Servers
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
-from jsdoctor.model.stored import StoredMessages
+from jsdoctor.model.stored import StoredMessages, advisory_streams
 from jsdoctor.model.topology import topology_of
 from jsdoctor.model.trend import ServerHistory, ServerTrend, Trend
 from jsdoctor.replies.ack_times import ack_times
@@ -90,6 +90,7 @@ def assemble(samples: Sequence[Sample]) -> EvidenceSet:
         own = [exchange for sample in samples for exchange in sample.exchanges if exchange.login == number]
         _stored(own, login.account, present, gaps)
         _put_times_and_subjects(own, login.account, present, gaps)
+    present.put(advisory_streams(present.of(StoredMessages)))
     _beside(samples, present, gaps)
     # One gap per kind and subject, in order: two samples miss the same thing twice.
     distinct = {(gap.kind, gap.subject): gap for gap in [*gaps, *server_gaps(present.of(Servers), gaps)]}

@@ -2,7 +2,7 @@
 
 Each message keeps its sequence, its date, its subject (the first thousand, the others as one) and whether it has a
 `Nats-Msg-Id`; a digest of the id is kept only if another message has the same. Payloads and other headers are never
-kept.
+kept, except what advisories name of faults.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
+from jsdoctor.model.advisories import MAX_KEPT as MAX_ADVISORIES
+from jsdoctor.model.advisories import RecordedAdvisories
 from jsdoctor.model.exchange import Endpoint, Exchange
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
@@ -272,7 +274,8 @@ class StoredReply(msgspec.Struct, frozen=True, kw_only=True):
     `at` is the leader's clock when it reported `to_seq` as the last message; `held_first_seq` was the first then.
     `contents` has digests of subject and content by sequence, of messages whose id came more than once; None where they
     were not to be compared. The salt of all digests is thrown away. `markers` counts the messages that mark a key of a
-    bucket as deleted and have no time to live; None where an older version of jsdoctor read it.
+    bucket as deleted and have no time to live; None where an older version of jsdoctor read it. `advisories`: of a
+    stream that records them.
     """
 
     stream: str
@@ -289,6 +292,7 @@ class StoredReply(msgspec.Struct, frozen=True, kw_only=True):
     ids_read: bool = False
     contents: Annotated[dict[int, str], msgspec.Meta(max_length=MAX_COMPARED)] | None = None
     markers: _Seq | None = None
+    advisories: Annotated[tuple[RecordedAdvisories, ...], msgspec.Meta(max_length=MAX_ADVISORIES)] | None = None
 
 
 def stored_messages(exchanges: Iterable[Exchange], account: str) -> tuple[StoredMessages | None, list[Gap]]:
@@ -340,6 +344,7 @@ def _stored_stream(reply: StoredReply, account: str) -> StoredStream:
         markers=reply.markers,
         repeats=repeats.repeats(reply.contents or {}),
         older=OlderThanStream(totals.older, totals.older_last, totals.older_ns),
+        advisories=reply.advisories,
     )
 
 

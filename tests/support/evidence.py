@@ -74,6 +74,9 @@
     whole = false                      # older messages were not read (default true)
     first_seq = 7                      # of the first (default 1)
     leader_since = "12s"               # so long ago by the stream's own clock (default: unknown)
+    advisories = [{ type = "terminated", stream = "ORDERS", consumer = "billing", stream_seq = 7 }]
+                                       # that it recorded, as servers write them; `times` of each (default 1), the last
+                                       # `age` ago (default 1m)
     [[case.edit]]                      # instead: what became of a waiver of the configuration file
     waiver = "JSD403"
     holds_for = 0                      # days from today to its last; -1: it expired yesterday
@@ -106,6 +109,7 @@ from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.suppression import Suppressions, Waiver, WaiverUse
 from jsdoctor.model.trend import History
+from jsdoctor.parse.advisories import AdvisoryTally
 from jsdoctor.replies.assemble import assemble
 from jsdoctor.replies.clock import NTP_EPOCH_S, nanoseconds
 from jsdoctor.replies.near_subjects import BucketUploads, StoredSubjects, StreamSubjects
@@ -427,6 +431,12 @@ def _add_stored(sample: Json, edit: Json) -> None:
         stream["created"] = _ago(at, edit["made"])
     if "leader_since" in edit:
         stream["cluster"]["leader_since"] = _ago(at, edit["leader_since"])
+    tally = AdvisoryTally(nanoseconds(at))
+    for advisory in edit.get("advisories", ()):
+        own = {key: value for key, value in advisory.items() if key not in ("times", "age")}
+        payload = json.dumps({**own, "type": f"io.nats.jetstream.advisory.v1.{own['type']}"}).encode()
+        for _ in range(advisory.get("times", 1)):
+            tally.add(nanoseconds(at) - _signed(advisory.get("age", "1m")), payload)
     reply = StoredReply(
         stream=edit["stored"],
         read_by="CONSUMER",
@@ -440,6 +450,7 @@ def _add_stored(sample: Json, edit: Json) -> None:
         ids_read=edit.get("ids_read", True),
         contents=contents,
         markers=edit.get("markers", 0) if edit.get("markers_read", True) else None,
+        advisories=tally.all() if "advisories" in edit else None,
     )
     body = json.loads(msgspec.json.encode(reply))
     sample["exchanges"].append(exchange | {"endpoint": "STORED.MESSAGES", "body": body})

@@ -1,6 +1,6 @@
 """JSD409: messages that were delivered as often as `max_deliver` allows: they are not delivered again.
 
-From recorded advisories: messages that reached their delivery limit.
+From recorded advisories, in logs or in a stream: messages that reached their delivery limit.
 """
 
 from __future__ import annotations
@@ -11,12 +11,25 @@ from jsdoctor.checks.consumer_lag.progress import histories, key, moved, patienc
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, failed, passed, shown, suspected, unknown
+from jsdoctor.model.advisories import AdvisoryKind
+from jsdoctor.model.finding import (
+    CLUSTER,
+    Confidence,
+    Finding,
+    Severity,
+    Subject,
+    failed,
+    passed,
+    shown,
+    suspected,
+    unknown,
+)
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream
+from jsdoctor.model.stored import AdvisoryStreams, moment
 from jsdoctor.model.subjects import overlaps_any
 from jsdoctor.model.trend import Trend
-from jsdoctor.model.wording import counted, span
+from jsdoctor.model.wording import counted, listed, span
 
 _ONCE, _TWICE = 1, 2
 _SHORTLY_S = 60
@@ -25,7 +38,7 @@ _MOVED_IN_S = 10
 _SECOND_NS = 1_000_000_000
 
 _HIDDEN = "with max_deliver 1 the server does not keep count of the messages that it gave up"
-_HOW = "record the advisories: a stream on $JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.>"
+_HOW = "record the advisories: a stream on $JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.>, which --scan reads"
 
 
 @check("consumer_lag.max_deliver_exhausted")
@@ -142,6 +155,41 @@ def _finding(
     )
 
 
+_NAMED = 10
+"""How many sequences a message names."""
+
+
+@check("consumer_lag.max_deliver_exhausted_recorded")
+def max_deliver_exhausted_recorded(advisories: AdvisoryStreams, snapshots: SnapshotSeries) -> Iterator[Finding]:
+    """Which messages they are. With a limit of one nothing else shows them; with others, what is acknowledged late is
+    no longer counted, but was recorded.
+    """
+    led = {consumer.subject: (stream, consumer) for stream, consumer in snapshots.last.led_consumers()}
+    for read in advisories.streams:
+        for about in read.recorded(AdvisoryKind.MAX_DELIVER):
+            subject = Subject(kind="consumer", name=about.consumer, account=read.account, stream=about.stream)
+            if subject not in led:
+                continue
+            stream, consumer = led[subject]
+            left = [seq for seq in about.sequences if stream.state.first_seq <= seq <= stream.state.last_seq]
+            known = consumer.config.max_deliver == _ONCE or _left(stream, consumer) > 0
+            if not (left and known) or (consumer.created and moment(about.last_ns) < consumer.created):
+                continue
+            reader = reader_of_advisories(snapshots.last, stream, consumer)
+            yield failed(
+                subject,
+                f"stream {read.stream} recorded that {counted(about.count, 'message')} reached max_deliver"
+                f" ({consumer.config.max_deliver:,}) without an acknowledgement in time, of those still in the stream"
+                f" {listed((f'{seq:,}' for seq in left), _NAMED)}: this consumer does not deliver them again"
+                f"{_letters(reader, None)}",
+                read.observed(about.kind, left),
+                severity=Severity.INFO if reader else None,
+                confidence=Confidence.MEDIUM,
+                measured=(len(left), 0, "count"),
+                between=(moment(about.first_ns), moment(about.last_ns)),
+            )
+
+
 _OTHERS = ("advisory-stream-action", "advisory-consumer-deleted")
 
 
@@ -170,12 +218,14 @@ ADVISORIES = f"$JS.EVENT.ADVISORY.CONSUMER.{_KIND}.*.*"
 """Their subjects, which end in the names of stream and consumer."""
 
 
-def reader_of_advisories(snapshot: ClusterSnapshot, stream: Stream, consumer: Consumer) -> Consumer | None:
+def reader_of_advisories(
+    snapshot: ClusterSnapshot, stream: Stream, consumer: Consumer, kind: str = _KIND
+) -> Consumer | None:
     """A consumer that has got something from a stream of that account that captures the advisories; None without one.
 
     Whoever subscribes to them without a stream cannot be seen.
     """
-    subject = f"$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.{consumer.stream}.{consumer.name}"
+    subject = f"$JS.EVENT.ADVISORY.CONSUMER.{kind}.{consumer.stream}.{consumer.name}"
     for keeper, reader in snapshot.led_consumers():
         together = (keeper.account, keeper.domain) == (stream.account, stream.domain)
         takes = overlaps_any(subject, keeper.config.subjects) and overlaps_any(

@@ -1,11 +1,17 @@
-"""JSD517: requests to the JetStream API that fail."""
+"""JSD517: requests to the JetStream API that fail, in captures or as a stream recorded them."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator
+
 from jsdoctor.checks.packets.views import View, connection_check, observed, period
-from jsdoctor.model.finding import Finding, Severity, failed, passed
+from jsdoctor.checks.registry import check
+from jsdoctor.model.advisories import AdvisoryKind, RecordedAdvisories
+from jsdoctor.model.finding import Finding, Severity, Subject, failed, passed
 from jsdoctor.model.nats_traffic import ApiFailure
 from jsdoctor.model.params import Params
+from jsdoctor.model.stored import AdvisoryStreams, StoredStream
 
 _NOT_FOUND = (10014, 10037, 10059)
 """Client libraries look for a consumer, a message or a stream before they create it: a few of these are ordinary."""
@@ -40,3 +46,41 @@ def api_requests_failed(view: View, params: Params) -> Finding | None:
 def _said(failure: ApiFailure) -> str:
     code = failure.err_code or failure.code
     return f"{failure.operation} {failure.count:,} times with '{failure.description}' ({code}), first {failure.subject}"
+
+
+_EXISTS = (10013, 10058, 10148)
+"""Clients that create what is there already, with other settings, and go on with what is there."""
+
+
+@check("packet_reordering.api_requests_recorded")
+def api_requests_recorded(advisories: AdvisoryStreams, params: Params) -> Iterator[Finding]:
+    """By client, as the audit advisories of a stream name it."""
+    for read in advisories.streams:
+        by_client: dict[Subject, list[RecordedAdvisories]] = defaultdict(list)
+        for about in read.recorded(AdvisoryKind.API_AUDIT):
+            by_client[Subject(kind="client", name=about.client, account=about.account)].append(about)
+        for client, refused in by_client.items():
+            yield _recorded(read, client, sorted(refused, key=lambda about: -about.count), params.integer("errors"))
+        if not by_client:
+            yield passed(read.subject)
+
+
+def _recorded(read: StoredStream, client: Subject, refused: list[RecordedAdvisories], errors: int) -> Finding:
+    """A day of looking for what is not there may be ordinary, so only other errors are a warning."""
+    count = sum(about.count for about in refused)
+    others = [about for about in refused if about.err_code not in (*_NOT_FOUND, *_EXISTS)]
+    named = (others + [about for about in refused if about not in others])[:4]
+    loud = sum(about.count for about in others) >= errors
+    return failed(
+        client,
+        f"{count:,} requests of this client to the JetStream API were refused in a day, as stream {read.stream}"
+        f" recorded: {'; '.join(map(_refused, named))}",
+        *(read.observed(f"{about.operation} {about.err_code}", about.count) for about in named),
+        severity=None if loud else Severity.INFO,
+        measured=(count, errors, "count"),
+        between=period(*refused),
+    )
+
+
+def _refused(about: RecordedAdvisories) -> str:
+    return f"{about.operation} {about.count:,} times with '{about.reason}' ({about.err_code}), last {about.subject}"

@@ -426,7 +426,7 @@ class Stalls:
 logging.getLogger("nats").addHandler(logging.NullHandler())
 
 
-Tap = Callable[[bytes, bytes, bytes], Awaitable[None]]
+Tap = Callable[[bytes, bytes, bytes, bytes], Awaitable[None]]
 """Takes subject, reply subject and header block of a message as received. It must not raise."""
 
 
@@ -460,7 +460,7 @@ class InfoClient(Client):
 
     async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> None:
         if tap := self._taps.get(sid):
-            await tap(subject, reply, headers or b"")
+            await tap(subject, reply, headers or b"", data)
         else:
             await super()._process_msg(sid, subject, reply, data, headers)
 

@@ -88,17 +88,17 @@ class _Batches:
         if self.over.is_set():
             return
         try:
-            self._take(message.headers or {})
+            self._take(message.headers or {}, message.data)
         except Exception as error:  # noqa: BLE001 - raised again by the loop, whose caller handles it
             self.failure = error
             self.over.set()
 
-    def _take(self, headers: Mapping[str, str]) -> None:
+    def _take(self, headers: Mapping[str, str], payload: bytes) -> None:
         status = headers.get(Header.STATUS)
         if status is None:
             if _NUM_PENDING not in headers:
                 raise OneByOneError
-            stream_seq = take_direct(headers, self._last_seq, self._taker)
+            stream_seq = take_direct(headers, payload, self._last_seq, self._taker)
             self.messages += 1
             self.next_seq = stream_seq + 1
             return
@@ -112,7 +112,7 @@ class _Batches:
         self.over.set()
 
 
-def take_direct(headers: Mapping[str, str], last_seq: int, taker: MessageRecorder) -> int:
+def take_direct(headers: Mapping[str, str], payload: bytes, last_seq: int, taker: MessageRecorder) -> int:
     """Take a message that DIRECT.GET describes in its headers; returns its sequence. Raises `ReplyError`."""
     try:
         stream_seq = int(headers["Nats-Sequence"])
@@ -120,7 +120,7 @@ def take_direct(headers: Mapping[str, str], last_seq: int, taker: MessageRecorde
     except (KeyError, ValueError) as error:
         raise ReplyError(f"DIRECT.GET replied without {error}") from error
     if stream_seq <= last_seq:
-        taker.take(stream_seq, date_ns(when), subject, headers)
+        taker.take(stream_seq, date_ns(when), subject, headers, payload)
     return stream_seq
 
 
@@ -137,6 +137,7 @@ class _MessageHead(msgspec.Struct, frozen=True):
     time: str
     subject: str = ""
     hdrs: str = ""
+    data: bytes = b""
 
 
 class _MessageHeadReply(msgspec.Struct, frozen=True):
@@ -149,10 +150,11 @@ async def read_by_direct_gets(api: StreamApi, wanted: Wanted, taker: MessageReco
     subject = f"{api.prefix}.DIRECT.GET.{wanted.name}"
 
     async def get(request: bytes) -> Found | None:
-        headers: Mapping[str, str] = (await api.asker.message(subject, request)).headers or {}
+        message = await api.asker.message(subject, request)
+        headers: Mapping[str, str] = message.headers or {}
         status = headers.get(Header.STATUS)
         if status is None:
-            return lambda: take_direct(headers, wanted.last_seq, taker)
+            return lambda: take_direct(headers, message.data, wanted.last_seq, taker)
         if status == "404":
             return None
         words = headers.get(Header.DESCRIPTION, "")
@@ -175,7 +177,8 @@ async def read_by_gets(api: StreamApi, wanted: Wanted, taker: MessageRecorder, r
 
         def take() -> int:
             if message.seq <= wanted.last_seq:
-                taker.take(message.seq, date_ns(message.time), message.subject, headers_of(message.hdrs))
+                headers = headers_of(message.hdrs)
+                taker.take(message.seq, date_ns(message.time), message.subject, headers, message.data)
             return message.seq
 
         return take

@@ -24,6 +24,8 @@ from jsdoctor.model.jetstream import SequencePair
 from jsdoctor.model.stored import ScanTarget
 from jsdoctor.model.stored_ids import MAX_COMPARED
 from jsdoctor.model.wording import counted
+from jsdoctor.parse.advisories import AdvisoryTally
+from jsdoctor.replies.clock import nanoseconds
 from jsdoctor.replies.decoding import ApiRefusedError, ErrorReply, ReplyError, decode, user_of
 from jsdoctor.replies.stored import StoredReply, scan_gap
 from jsdoctor.sources.connect.connection import Connection
@@ -35,7 +37,10 @@ from jsdoctor.sources.scan.stream import (
     StreamApi,
     UnreadableError,
     Wanted,
+    newest_of_size,
     read_stream,
+    records,
+    records_requests,
     salted,
     takes_consumer,
 )
@@ -45,10 +50,11 @@ from jsdoctor.sources.servers.collection_result import CollectionResult, Progres
 from jsdoctor.sources.servers.unanswered import unanswered
 
 NEWEST = 200_000
-NEWEST_ONE_BY_ONE = 10_000
+NEWEST_ONE_BY_ONE = NEWEST_ADVISORIES = 10_000
 _LOOK = (
     "see that the stream exists in the account of this login, and what is said of it: nats stream ls; nats stream info"
 )
+_ALLOW_DIRECT = "allow direct gets (nats stream edit STREAM --allow-direct)"
 _NO_MORE_CONSUMERS = (10026, 10109)
 """The stream, the account or the server takes no further consumer; or the stream is sealed."""
 
@@ -90,7 +96,11 @@ class _Scan:
         except (NoReplyError, ReplyError, UnreadableError) as error:
             collection.gaps.append(await self._gap(error))
             return
-        part = held.newest(self._target.newest or NEWEST)
+        usual = NEWEST
+        if records(held.info):
+            self._taker.advisories = AdvisoryTally(nanoseconds(held.at))
+            usual = newest_of_size(held.info, NEWEST_ADVISORIES)
+        part = held.newest(self._target.newest or usual)
         try:
             part = await self._read(held, part)
             self._complete = True
@@ -131,6 +141,8 @@ class _Scan:
                 return part
         one_by_one = held.newest(self._target.newest or NEWEST_ONE_BY_ONE)
         if not held.info.config.allow_direct:
+            if records_requests(held.info):
+                raise UnreadableError("each request to read one of them adds an advisory to it", _ALLOW_DIRECT)
             self._read_by = "STREAM.MSG.GET"
             await read_by_gets(self._api, one_by_one, self._taker, self._rate(one_by_one))
             return one_by_one
@@ -186,6 +198,7 @@ class _Scan:
             ids_read=self._digest is not None,
             contents=self._contents,
             markers=self._taker.markers,
+            advisories=self._taker.advisories.all() if self._taker.advisories else None,
         )
         target, body = f"{self._api.prefix}.{self._read_by} of {held.name}", msgspec.json.encode(reply)
         asked_at, took_ns = held.asked.asked_at, held.asked.round_trip_ns
@@ -276,7 +289,9 @@ async def read_by_consumer(api: StreamApi, wanted: Wanted, taker: MessageRecorde
     inbox = await client.subscribe(client.new_inbox())
     client.tap(inbox, reading.on_message)
     try:
-        request = msgspec.json.encode({"stream_name": wanted.name, "config": _config(name, wanted)})
+        request = msgspec.json.encode(
+            {"stream_name": wanted.name, "config": _config(name, wanted, not taker.advisories)}
+        )
         created = decode(
             (await asker.one(f"{prefix}.CONSUMER.CREATE.{wanted.name}.{name}", request)).body, _ScanConsumerInfo
         )
@@ -291,7 +306,7 @@ async def read_by_consumer(api: StreamApi, wanted: Wanted, taker: MessageRecorde
         client.untap(inbox)
 
 
-def _config(name: str, wanted: Wanted) -> dict[str, object]:
+def _config(name: str, wanted: Wanted, headers_only: bool) -> dict[str, object]:
     longest_ns = wanted.info.config.consumer_limits.inactive_threshold_ns or INACTIVE_NS
     return {
         "name": name,
@@ -299,7 +314,7 @@ def _config(name: str, wanted: Wanted) -> dict[str, object]:
         "deliver_policy": "by_start_sequence",
         "opt_start_seq": wanted.first_seq,
         "ack_policy": "none",
-        "headers_only": True,
+        "headers_only": headers_only,
         "mem_storage": True,
         "num_replicas": 1,
         "inactive_threshold": min(INACTIVE_NS, longest_ns),
@@ -373,7 +388,7 @@ class _PullReader:
         request = b'{"batch":%d,"expires":%d}' % (self._batch, _EXPIRES_NS)
         await self._client.publish(self._subject, request, reply=self._inbox)
 
-    async def on_message(self, subject: bytes, reply: bytes, headers: bytes) -> None:
+    async def on_message(self, subject: bytes, reply: bytes, headers: bytes, payload: bytes) -> None:
         """A message of the stream, or a status of the server."""
         if self._done.is_set():
             return
@@ -381,7 +396,7 @@ class _PullReader:
             if not reply:
                 self._told(headers)
                 return
-            self._take(subject, reply, headers)
+            self._take(subject, reply, headers, payload)
             if (
                 self._asked_for - self._count <= self._low and not self._done.is_set()
             ):  # in this order: it is seldom low
@@ -390,7 +405,7 @@ class _PullReader:
             self._failure = error
             self._done.set()
 
-    def _take(self, subject: bytes, reply: bytes, headers: bytes) -> None:
+    def _take(self, subject: bytes, reply: bytes, headers: bytes, payload: bytes) -> None:
         # $JS.ACK.STREAM.CONSUMER.DELIVERED.STREAM_SEQ.CONSUMER_SEQ.TIME.PENDING; with a domain it stands before STREAM.
         tokens = reply.split(b".")
         place = 5 if len(tokens) == _SHORT_REPLY else 7
@@ -405,7 +420,7 @@ class _PullReader:
         if consumer_seq != self._count:
             raise UnreadableError("messages were lost on the way", "run again, with less load on this machine")
         if stream_seq <= self._last_seq:
-            self._taker.take_raw(stream_seq, date_ns, subject.decode(errors="replace"), headers)
+            self._taker.take_raw(stream_seq, date_ns, subject.decode(errors="replace"), headers, payload)
         if stream_seq >= self._last_seq:
             self._done.set()
 

@@ -16,6 +16,8 @@ from nats.js.api import Header
 
 from jsdoctor.model.jetstream import Cluster, StreamConfig, StreamState
 from jsdoctor.model.reported import Instant
+from jsdoctor.model.subjects import subjects_overlap
+from jsdoctor.parse.advisories import AdvisoryTally
 from jsdoctor.replies.decoding import ApiRefusedError, ErrorReply, ReplyError, decode
 from jsdoctor.replies.stored import DIGEST_BYTES, Columns, HasId
 from jsdoctor.sources.connect.connection import Connection
@@ -81,10 +83,16 @@ class MessageRecorder:
     def __init__(self, digest: Digest | None = None) -> None:
         self.columns = Columns(digests=digest is not None)
         self.markers = 0
+        self.advisories: AdvisoryTally | None = None
+        """Where payloads are read too: of a stream that records advisories."""
         self._digest = digest
 
-    def take(self, stream_seq: int, date_ns: int, subject: str, headers: Mapping[str, str] | None) -> None:
+    def take(
+        self, stream_seq: int, date_ns: int, subject: str, headers: Mapping[str, str] | None, payload: bytes = b""
+    ) -> None:
         """One message, after all that have smaller sequences."""
+        if self.advisories:
+            self.advisories.add(date_ns, payload)
         if headers and _MARKER in headers and _TTL not in headers:
             self.markers += 1
         if headers and (message_id := headers.get(_MSG_ID)):
@@ -95,8 +103,10 @@ class MessageRecorder:
         else:
             self.columns.add(stream_seq, date_ns, subject, _NO)
 
-    def take_raw(self, stream_seq: int, date_ns: int, subject: str, headers: bytes) -> None:
+    def take_raw(self, stream_seq: int, date_ns: int, subject: str, headers: bytes, payload: bytes = b"") -> None:
         """The same with the block of headers as it came over the wire."""
+        if self.advisories:
+            self.advisories.add(date_ns, payload)
         if _RAW_MARKER in headers and _RAW_TTL not in headers:
             self.markers += 1
         at = headers.find(_RAW_MSG_ID)
@@ -216,6 +226,26 @@ def takes_consumer(info: StreamInfo) -> bool:
     A work queue takes none without acknowledgements, and a stream of retention `interest` would keep messages for it.
     """
     return info.config.retention == _CONSUMER
+
+
+_ADVISORIES, _AUDITS, _SERVERS = "$JS.EVENT.ADVISORY.>", "$JS.EVENT.ADVISORY.API", "$"
+_MAX_BYTES = 64 << 20
+
+
+def records(info: StreamInfo, advisories: str = _ADVISORIES) -> bool:
+    """Whether it is a stream of advisories. One of all subjects (`>`) is not read as such."""
+    own = (subject for subject in info.config.subjects if subject.startswith(_SERVERS))
+    return any(subjects_overlap(subject, advisories) for subject in own)
+
+
+def records_requests(info: StreamInfo) -> bool:
+    """Whether each request to the JetStream API adds a message to it."""
+    return records(info, _AUDITS)
+
+
+def newest_of_size(info: StreamInfo, at_most: int) -> int:
+    """How many of its messages are about 64 MiB, but no more than that."""
+    return min(at_most, _MAX_BYTES * max(info.state.messages, 1) // max(info.state.bytes, 1))
 
 
 async def read_stream(api: StreamApi, stream: str) -> Wanted:
