@@ -278,7 +278,8 @@ def why_absent(samples: Sequence[Sample], snapshots: int) -> dict[type[Evidence]
         snapshots=snapshots,
         plain=Access.ACCOUNT in seen and not seen & {Access.SYSTEM, Access.MONITOR, Access.PASTED},
         asked_ntp=Access.NTP in seen or any(gap.kind == "ntp" for gap in gaps),
-        scanned=any(gap.kind == "scan" for gap in gaps),
+        scanned=any(gap.kind == "scan" for gap in gaps)
+        or any(exchange.endpoint is Endpoint.STORED_MESSAGES for exchange in exchanges),
     )
     if all(exchange.endpoint in _OF_NO_ASSETS for exchange in exchanges):
         absent = {kind: NOTHING_ANSWERED if kind.of_deployment else kind.absent(facts) for kind in KINDS}
