@@ -13,7 +13,7 @@ from jsdoctor.model.problems import UsageProblem
 from jsdoctor.sources.bundle.read import MAX_BUNDLES, read_history, thinned
 from tests.servers import VERSIONS, Cluster, ClusterFactory
 from tests.support.deployment import HOUR_NS, add_consumer, add_stream, api
-from tests.support.reports import failures, run_capture, run_check
+from tests.support.reports import failures, failures_of, run_capture, run_check
 from tests.support.site import Site
 
 pytestmark = pytest.mark.real
@@ -120,3 +120,56 @@ def test_of_many_bundles_the_first_and_the_last_are_read() -> None:
     assert thinned(paths[:MAX_BUNDLES]) == paths[:MAX_BUNDLES]
     few = thinned(paths)
     assert (len(set(few)), few[0], few[-1]) == (MAX_BUNDLES, paths[0], paths[-1])
+
+
+async def acknowledge(site: Site) -> None:
+    """A consumer in memory, one on disk, and one that acknowledges nothing: all messages are done."""
+    memory = {"mem_storage": True, "num_replicas": 1}
+    for name, ack_policy, more in (("MEMORY", "explicit", memory), ("DISK", "explicit", {}), ("NONE", "none", memory)):
+        await site.stream(name)
+        await site.consumer(name, "worker", ack_policy=ack_policy, **more)
+        await site.publish(f"{name.lower()}.x", 10)
+        assert await site.fetch(name, "worker", 10, ack=ack_policy == "explicit") == 10
+
+
+@pytest.mark.parametrize("server_version", VERSIONS)
+def test_a_consumer_that_goes_back(cluster_factory: ClusterFactory, server_version: str, tmp_path: Path) -> None:
+    """In a cluster, a consumer in memory begins at its start with its server, and keeps its date of creation."""
+    cluster = cluster_factory(server_version, nodes=3)
+    with_site(cluster, server_version, acknowledge)
+    (tmp_path / "bundles").mkdir()
+    run_capture(tmp_path / "bundles" / "a.zip", "--samples=1", "--server", cluster.url("sys"))
+    arguments = ("--server", cluster.url("sys"), "--select=JSD210", "--history", str(tmp_path / "bundles"))
+    assert failures_of(run_check(*arguments)[1], "JSD210") == {}
+    for name in cluster.names:
+        cluster.stop(name)
+        cluster.start(name)
+        cluster.wait_ready()
+    _, report = run_check(*arguments, "--set=JSD210.settle=0s")
+    assert failures_of(report, "JSD210") == {"APP/MEMORY/worker": "warning"}
+    (message,) = [result["message"] for result in report["results"] if result["outcome"] == "fail"]
+    assert "all up to message 10 was acknowledged, and now all up to 0: up to 10 messages come again" in message
+    assert "its state was in the memory of" in message
+    with_site(cluster, server_version, work_again)
+    assert failures_of(run_check(*arguments, "--set=JSD210.settle=0s")[1], "JSD210") == {}
+
+
+async def work_again(site: Site) -> None:
+    assert await site.fetch("MEMORY", "worker", 10) == 10
+
+
+def test_a_consumer_that_was_reset_is_information(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
+    cluster = cluster_factory(nodes=1)
+    with_site(cluster, VERSIONS[-1], acknowledge)
+    (tmp_path / "bundles").mkdir()
+    run_capture(tmp_path / "bundles" / "a.zip", "--samples=1", "--server", cluster.url("app"))
+
+    async def reset(site: Site) -> None:
+        await site.api("CONSUMER.RESET.DISK.worker", {"seq": 4})
+
+    with_site(cluster, VERSIONS[-1], reset)
+    history = ("--select=JSD210", "--history", str(tmp_path / "bundles"))
+    for user in ("sys", "app"):
+        _, report = run_check("--server", cluster.url(user), *history)
+        assert failures_of(report, "JSD210") == {"APP/DISK/worker": "info"}
+        assert "a client reset it, or" in next(r["message"] for r in report["results"] if r["outcome"] == "fail")

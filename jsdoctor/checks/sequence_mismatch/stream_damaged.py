@@ -15,7 +15,7 @@ from jsdoctor.model.finding import Confidence, Finding, Severity, compared, fail
 from jsdoctor.model.jetstream import LostMessages, StreamConfig, StreamState
 from jsdoctor.model.log import LogEvidence, RestoredFall
 from jsdoctor.model.params import Params
-from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import History, StreamHistory, Trend
 from jsdoctor.model.wording import counted
 
@@ -76,7 +76,7 @@ def went_back(histories: Iterable[StreamHistory], params: Params) -> Iterator[Fi
         if last.config.storage == "memory":
             continue
         if furthest.state.last_seq > last.state.last_seq:
-            if _is_new(last, furthest, settle_ns):
+            if is_new_leader(last, furthest, settle_ns):
                 reason = f"its new leader {last.answered_by} may not have applied everything yet"
                 yield suspected(last.subject, reason, "run again with a longer --interval")
             elif furthest.created is None or last.created is None:
@@ -90,12 +90,15 @@ def went_back(histories: Iterable[StreamHistory], params: Params) -> Iterator[Fi
             yield passed(last.subject)
 
 
-def _is_new(last: Stream, furthest: Stream, settle_ns: int) -> bool:
-    """Whether another server leads now and has not for long; servers before 2.11 do not report since when."""
-    if last.answered_by == furthest.answered_by:
+def is_new_leader(last: Stream | Consumer, before: Stream | Consumer, settle_ns: int) -> bool:
+    """Whether another server leads now and has not for long; servers before 2.11 do not report since when.
+
+    A plain login does not see the name of a single server.
+    """
+    if last.answered_by == before.answered_by or not (last.answered_by and before.answered_by):
         return False
     since = last.cluster.leader_since if last.cluster else None
-    return int((last.at - (since or furthest.at)).total_seconds() * 1e9) < settle_ns
+    return int((last.at - (since or before.at)).total_seconds() * 1e9) < settle_ns
 
 
 def _removed(history: StreamHistory) -> int:
