@@ -10,14 +10,14 @@ import threading
 _PUBLISH = 3
 
 
-def mqtt_session(port: int, subscribe: bool) -> socket.socket:
+def mqtt_session(port: int, subscribe: bool, client_id: str = "") -> socket.socket:
     """A device with a persistent session, which subscribes or publishes with QoS 1."""
     connection = socket.create_connection(("127.0.0.1", port), timeout=5)
 
     def text(value: str) -> bytes:
         return struct.pack("!H", len(value)) + value.encode()
 
-    name = "reader" if subscribe else "sensor"
+    name = client_id or ("reader" if subscribe else "sensor")
     hello = text("MQTT") + bytes([4, 0b1100_0000, 0, 60]) + text(name) + text("app") + text("app")
     connection.sendall(bytes([0x10, len(hello)]) + hello)
     assert connection.recv(4)[:1] == b"\x20"

@@ -11,7 +11,10 @@ import pytest
 
 from jsdoctor.model.problems import UsageProblem
 from jsdoctor.sources.bundle.read import MAX_BUNDLES, read_history, thinned
+from tests.clients.mqtt import mqtt_session
 from tests.servers import VERSIONS, Cluster, ClusterFactory
+from tests.servers.deployments import single
+from tests.servers.landscape import Landscape
 from tests.support.deployment import HOUR_NS, add_consumer, add_stream, api
 from tests.support.reports import failures, failures_of, run_capture, run_check
 from tests.support.site import Site
@@ -173,3 +176,28 @@ def test_a_consumer_that_was_reset_is_information(cluster_factory: ClusterFactor
         _, report = run_check("--server", cluster.url(user), *history)
         assert failures_of(report, "JSD210") == {"APP/DISK/worker": "info"}
         assert "a client reset it, or" in next(r["message"] for r in report["results"] if r["outcome"] == "fail")
+
+
+@pytest.mark.parametrize("server_version", VERSIONS)
+def test_sessions_that_mqtt_clients_leave_behind(server_version: str, tmp_path: Path) -> None:
+    """Each connects with a new client ID; a device that returns with its own leaves nothing."""
+    (tmp_path / "bundles").mkdir()
+    with Landscape(tmp_path / "servers", server_version) as land:
+        port = land.port("mqtt")
+        single(land, f'mqtt {{ listen: "127.0.0.1:{port}" }}\n')
+        land.keep(mqtt_session(port, subscribe=True))
+
+        def judged(client_id: str) -> dict[str, str]:
+            for looks in range(3):
+                for number in range(6):
+                    mqtt_session(port, subscribe=True, client_id=client_id.format(number, looks)).close()
+                if looks < 2:
+                    bundle = tmp_path / "bundles" / f"{client_id[:4]}{looks}.zip"
+                    run_capture(bundle, "--samples=1", "--server", land.url(user="sys"))
+            history = ("--history", str(tmp_path / "bundles"), "--select=JSD420", "--set=JSD420.many=10")
+            return failures_of(run_check("--server", land.url(user="sys"), *history)[1], "JSD420")
+
+        assert judged("same-{0}") == {}
+        for bundle in (tmp_path / "bundles").iterdir():
+            bundle.unlink()
+        assert judged("new-{0}-{1}") == {"APP/$MQTT_msgs": "warning"}

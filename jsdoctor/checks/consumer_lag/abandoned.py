@@ -1,4 +1,7 @@
-"""JSD420: many unused consumers of one kind: an application creates new ones and never deletes them."""
+"""JSD420: many unused consumers of one kind: an application creates new ones and never deletes them.
+
+Over hours: a stream whose consumers without a client become more and more, and those with one do not.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,12 @@ from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.consumer_lag.progress import quiet_ns
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, failed, passed, suspected
+from jsdoctor.model.finding import Confidence, Finding, Severity, compared, failed, passed, suspected
+from jsdoctor.model.jetstream import ConsumerConfig
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
-from jsdoctor.model.wording import span
+from jsdoctor.model.trend import History
+from jsdoctor.model.wording import joined, span
 
 
 @check("consumer_lag.abandoned")
@@ -37,6 +42,56 @@ def abandoned(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
             )
         else:
             yield passed(stream.subject)
+
+
+_GROWS_IN = 3
+"""Readings that show growth, and no single step."""
+
+
+@check("consumer_lag.abandoned_history")
+def abandoned_history(history: History, params: Params) -> Iterator[Finding]:
+    """Whoever is away comes back, and was there before; sessions of MQTT devices as well. Readings in which not all
+    consumers were listed do not count.
+    """
+    many = max(params.integer("many"), 1)
+    for grown in history.streams():
+        readings = [stream for stream in grown.readings if len(stream.consumers) >= stream.state.consumer_count]
+        if not grown.last.consumers or len(readings) < _GROWS_IN or readings[-1] is not grown.last:
+            continue
+        total = [len(stream.consumers) for stream in readings]
+        without = [sum(map(_has_no_client, stream.consumers)) for stream in readings]
+        served = [every - idle for every, idle in zip(total, without, strict=True)]
+        more = min(total[-1] - total[0], without[-1] - without[0])
+        if more >= many and served[-1] <= served[0] and total == sorted(total) and total[-2] > total[0]:
+            yield _growing(readings, without, served, more, many)
+        else:
+            yield passed(grown.last.subject)
+
+
+def _growing(
+    readings: Sequence[Stream], without: Sequence[int], served: Sequence[int], more: int, many: int
+) -> Finding:
+    last = readings[-1]
+    newest = max(filter(_has_no_client, last.consumers), key=lambda consumer: str(consumer.created))
+    who = (
+        "MQTT clients with new client IDs, whose sessions stay" if last.is_mqtt else "clients that leave theirs behind"
+    )
+    return failed(
+        last.subject,
+        f"{without[0]:,} consumers had no client, then {joined([f'{count:,}' for count in without[1:]])} in"
+        f" {len(readings)} looks; those with a client were {served[0]:,} and are {served[-1]:,}: {who} create them, and"
+        f" {_end(newest.config)}",
+        *compared(readings[0], last, "state.consumer_count"),
+        confidence=Confidence.MEDIUM,
+        measured=(more, many, "count"),
+        between=(readings[0].at, last.at),
+    )
+
+
+def _end(config: ConsumerConfig) -> str:
+    if config.inactive_threshold_ns:
+        return f"each stays for {span(config.inactive_threshold_ns)} after its last client"
+    return "nothing deletes them"
 
 
 def _largest_kind(consumers: Sequence[Consumer]) -> list[Consumer]:
@@ -72,14 +127,10 @@ def _kind(consumer: Consumer) -> tuple[object, ...]:
 def _finding(stream: Stream, unused: Sequence[Consumer], many: int) -> Finding:
     config = unused[0].config
     what = "durable consumers" if config.durable_name else "ephemeral consumers"
-    if config.inactive_threshold_ns:
-        end = f"each stays for {span(config.inactive_threshold_ns)} after its last client"
-    else:
-        end = "nothing deletes them"
     # Durables may belong to devices that are away for long; no client will use the ephemeral ones again.
     return failed(
         stream.subject,
-        f"{len(unused):,} {what} of one kind have no client, for example {unused[0].name}: {end}. An"
+        f"{len(unused):,} {what} of one kind have no client, for example {unused[0].name}: {_end(config)}. An"
         " application that makes a new one at each start or request and does not delete it leaves such a trail",
         stream.observed("state.consumer_count", stream.state.consumer_count),
         unused[0].observed("config.inactive_threshold", config.inactive_threshold_ns),
