@@ -1,6 +1,8 @@
-"""Subjects with wildcards: whether two of them can ever mean the same message (server: sublist.go SubjectsCollide)."""
+"""Subjects: whether two patterns can mean the same message (server: sublist.go SubjectsCollide); API operations."""
 
 from __future__ import annotations
+
+from itertools import takewhile
 
 
 def subjects_overlap(first: str, second: str) -> bool:
@@ -54,3 +56,16 @@ def common_subject(first: str, second: str) -> str:
             return ""
         tokens.append(b if a == "*" else a)
     return ".".join(tokens)
+
+
+_API_WORDS = {
+    *("STREAM", "CONSUMER", "INFO", "CREATE", "UPDATE", "DELETE", "LIST", "NAMES", "PURGE", "SNAPSHOT", "RESTORE"),
+    *("MSG", "GET", "DIRECT", "LEADER", "STEPDOWN", "PEER", "REMOVE", "ACCOUNT", "META", "SERVER", "DURABLE", "NEXT"),
+    *("PAUSE", "UNPIN", "TEMPLATE", "MOVE", "CANCEL_MOVE"),
+}
+
+
+def api_operation(subject: str) -> str:
+    """The operation of a JetStream API subject without names: `STREAM.INFO` of `$JS.API.STREAM.INFO.ORDERS`."""
+    words = subject.partition(".API.")[2].split(".")
+    return ".".join(takewhile(_API_WORDS.__contains__, words)) or "other"

@@ -109,7 +109,7 @@ from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.suppression import Suppressions, Waiver, WaiverUse
 from jsdoctor.model.trend import History
-from jsdoctor.parse.advisories import AdvisoryTally
+from jsdoctor.replies.advisories import AdvisoryTally
 from jsdoctor.replies.assemble import assemble
 from jsdoctor.replies.clock import NTP_EPOCH_S, nanoseconds
 from jsdoctor.replies.near_subjects import BucketUploads, StoredSubjects, StreamSubjects

@@ -7,6 +7,7 @@ from collections import OrderedDict
 import msgspec
 
 from jsdoctor.model.nats_traffic import ApiFailure, ApiTraffic
+from jsdoctor.model.subjects import api_operation
 from jsdoctor.packets.nats.identity import shortened, text
 from jsdoctor.packets.nats.publishing import PubAckError, status
 
@@ -22,21 +23,6 @@ class _Answer(msgspec.Struct, frozen=True):
 
 
 _DECODER = msgspec.json.Decoder(_Answer)
-_NAMES = frozenset(
-    b"STREAM CONSUMER INFO CREATE UPDATE DELETE LIST NAMES PURGE SNAPSHOT RESTORE MSG GET DIRECT LEADER STEPDOWN PEER"
-    b" REMOVE ACCOUNT META SERVER DURABLE NEXT PAUSE UNPIN TEMPLATE MOVE CANCEL_MOVE".split()
-)
-
-
-def operation(subject: bytes) -> str:
-    """The operation of a subject without names: `STREAM.INFO` of `$JS.API.STREAM.INFO.ORDERS`, also with a domain."""
-    words = subject.partition(b".API.")[2].split(b".")
-    kept = []
-    for word in words:
-        if word not in _NAMES:
-            break
-        kept.append(word)
-    return text(b".".join(kept)) or "other"
 
 
 class ApiTally:
@@ -82,7 +68,7 @@ class ApiFailureTally:
             self._failed(at_ns, subject, answer.error)
 
     def _failed(self, at_ns: int, subject: bytes, error: PubAckError) -> None:
-        key = (operation(subject), error.err_code or error.code)
+        key = (api_operation(text(subject)), error.err_code or error.code)
         known = self._found.get(key)
         if known is None and len(self._found) >= _KINDS:
             return

@@ -24,7 +24,7 @@ from jsdoctor.model.jetstream import SequencePair
 from jsdoctor.model.stored import ScanTarget
 from jsdoctor.model.stored_ids import MAX_COMPARED
 from jsdoctor.model.wording import counted
-from jsdoctor.parse.advisories import AdvisoryTally
+from jsdoctor.replies.advisories import AdvisoryTally
 from jsdoctor.replies.clock import nanoseconds
 from jsdoctor.replies.decoding import ApiRefusedError, ErrorReply, ReplyError, decode, user_of
 from jsdoctor.replies.stored import StoredReply, scan_gap

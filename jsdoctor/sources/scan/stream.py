@@ -17,7 +17,7 @@ from nats.js.api import Header
 from jsdoctor.model.jetstream import Cluster, StreamConfig, StreamState
 from jsdoctor.model.reported import Instant
 from jsdoctor.model.subjects import subjects_overlap
-from jsdoctor.parse.advisories import AdvisoryTally
+from jsdoctor.replies.advisories import AdvisoryTally
 from jsdoctor.replies.decoding import ApiRefusedError, ErrorReply, ReplyError, decode
 from jsdoctor.replies.stored import DIGEST_BYTES, Columns, HasId
 from jsdoctor.sources.connect.connection import Connection

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from jsdoctor.model.advisories import MAX_KEPT, MAX_SEQUENCES, AdvisoryKind, RecordedAdvisories
-from jsdoctor.packets.nats.api import operation
+from jsdoctor.model.subjects import api_operation
 from jsdoctor.replies.decoding import ErrorReply
 
 RECENT_NS = 24 * 3_600 * 1_000_000_000
@@ -113,7 +113,7 @@ def _request(advisory: _Advisory, stored_ns: int) -> RecordedAdvisories | None:
         account=_cut(client.acc),
         client=_cut(client.name or client.user or client.host),
         subject=_cut(advisory.subject),
-        operation=operation(advisory.subject.encode(errors="replace")),
+        operation=api_operation(advisory.subject),
         err_code=error.err_code or error.code,
         reason=_cut(error.description),
     )
