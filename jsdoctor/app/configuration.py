@@ -8,6 +8,7 @@ from pathlib import Path
 from jsdoctor.app.request import ENVIRONMENT_VARIABLE, ConfigurationRequest
 from jsdoctor.configuration.file import Configuration, in_environment, parse_configuration
 from jsdoctor.model.problems import UsageProblem
+from jsdoctor.sources.request import source_options
 
 
 def load_configuration(request: ConfigurationRequest) -> Configuration:
@@ -28,9 +29,9 @@ def _found(named: Path | None) -> Configuration:
             continue
         text = _read(path)
         if path.name != "pyproject.toml":
-            return parse_configuration(str(path), text)
+            return parse_configuration(str(path), text, options=source_options())
         if named is not None or "[tool.jsdoctor" in text:
-            return parse_configuration(str(path), text, ("tool", "jsdoctor"))
+            return parse_configuration(str(path), text, ("tool", "jsdoctor"), source_options())
     return Configuration()
 
 

@@ -42,6 +42,7 @@ from jsdoctor.cli.help_texts import (
 from jsdoctor.cli.mcp.command import MCP_HELP, mcp
 from jsdoctor.cli.option_groups import Given, OptionsOf, SectionedCommand, parsed_by, takes
 from jsdoctor.cli.preflight.command import PREFLIGHT_HELP, preflight
+from jsdoctor.cli.requests import audit_request, judge_request, wanted_evidence
 from jsdoctor.cli.watch.command import WATCH_HELP, watch
 from jsdoctor.cli.where_command import WHERE_HELP, where
 from jsdoctor.model.evidence import EvidenceSource
@@ -55,7 +56,6 @@ from jsdoctor.sources.request import (
     QueryRequest,
     ReaderRequest,
     TimesRequest,
-    evidence_request,
 )
 
 _SECTIONS = {
@@ -229,7 +229,6 @@ def check(
     """Check a deployment; its help is CHECK_HELP, where lines can be kept as they are."""
     from jsdoctor.cli.check_run import run_check
     from jsdoctor.cli.errors import guarded
-    from jsdoctor.cli.requests import judge_request
 
     def work() -> ExitCode | NagiosState:
         if listen is not None:
@@ -237,8 +236,8 @@ def check(
         if files:
             from jsdoctor.app.pieces import files_and_options
 
-            return run_check(judge_request(given), files_and_options(files, evidence_request(given)))
-        return run_check(judge_request(given), evidence_request(given))
+            return run_check(judge_request(given), files_and_options(files, wanted_evidence(given)))
+        return run_check(judge_request(given), wanted_evidence(given))
 
     raise typer.Exit(guarded(work, nagios=writes_nagios(given["output"], given["format"])))
 
@@ -251,9 +250,8 @@ def serve(given: Given) -> None:
 
     def work() -> ExitCode:
         from jsdoctor.cli.exporter import run_exporter
-        from jsdoctor.cli.requests import judge_request
 
-        return run_exporter(judge_request(given), evidence_request(given), request_from(ListenRequest, given))
+        return run_exporter(judge_request(given), wanted_evidence(given), request_from(ListenRequest, given))
 
     raise typer.Exit(guarded(work))
 
@@ -270,7 +268,6 @@ def audit(
     """Audit logs; its help is AUDIT_HELP, where lines can be kept as they are."""
     from jsdoctor.cli.check_run import run_check
     from jsdoctor.cli.errors import guarded
-    from jsdoctor.cli.requests import audit_request, judge_request
 
     def work() -> ExitCode | NagiosState:
         return run_check(judge_request(given), audit_request({**given, "logs": logs}))
@@ -316,7 +313,7 @@ def capture(
     def work() -> ExitCode:
         return run_capture(
             CaptureRequest(
-                wanted=evidence_request(given),
+                wanted=wanted_evidence(given),
                 output=output,
                 force=force,
                 report=report_page if report else None,
@@ -356,7 +353,7 @@ def diagnose(
         from jsdoctor.cli.diagnose.run import run_diagnose
 
         beside = given_texts(text or (), given["logs"] or (), open_rulebook().rules)
-        wanted = beside.added_to(evidence_request(given))
+        wanted = beside.added_to(wanted_evidence(given))
         return run_diagnose(
             replace(request_from(DiagnoseRequest, given), text=beside.words, told=beside.told, wanted=wanted)
         )
@@ -444,9 +441,8 @@ def baseline_write(given: Given, file: _BaselinePath, force: _Force = False) -> 
 
     def work() -> ExitCode:
         from jsdoctor.cli.baseline.run import run_write
-        from jsdoctor.cli.requests import judge_request
 
-        return run_write(file, force, judge_request(given), evidence_request(given))
+        return run_write(file, force, judge_request(given), wanted_evidence(given))
 
     raise typer.Exit(guarded(work))
 
@@ -459,9 +455,8 @@ def baseline_prune(given: Given, file: _BaselinePath) -> None:
 
     def work() -> ExitCode:
         from jsdoctor.cli.baseline.run import run_prune
-        from jsdoctor.cli.requests import judge_request
 
-        return run_prune(file, judge_request(given), evidence_request(given))
+        return run_prune(file, judge_request(given), wanted_evidence(given))
 
     raise typer.Exit(guarded(work))
 

@@ -9,6 +9,7 @@ import typer
 
 from jsdoctor.app.request import CapacityOptions
 from jsdoctor.cli.option_groups import Given, OptionsOf, takes
+from jsdoctor.cli.requests import wanted_evidence
 from jsdoctor.model.option import request_from
 from jsdoctor.sources import request as asked
 from jsdoctor.sources.connect.options import ConnectionOptions
@@ -55,7 +56,7 @@ def capacity(given: Given) -> None:
 
         live = not (given["bundle"] or given["prometheus"])
         pace = {"samples": 3} if live and given["samples"] is None else {}  # two rates, so that they have a range
-        request = replace(request_from(CapacityRequest, given), wanted=asked.evidence_request({**given, **pace}))
+        request = replace(request_from(CapacityRequest, given), wanted=wanted_evidence({**given, **pace}))
         report = scrubbed(run_capacity(request, MESSAGES))
         write_results(request, {"text": render_capacity, "json": render_capacity_json}, report)
         if report.result.has_room is False:

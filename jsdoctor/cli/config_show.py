@@ -29,6 +29,7 @@ from jsdoctor.sources.request import LiveRequest
 from jsdoctor.sources.servers.monitor_url import parse_monitor_url
 
 _DEFAULT = "default"
+_SECRET = "-header"
 
 
 class ShownSetting(NamedTuple):
@@ -106,6 +107,9 @@ def _run(config: Configuration) -> Iterator[ShownSetting]:
     yield _set("max-examples", examples, config.max_examples, config)
     yield _set("baseline", config.baseline or "none", config.baseline, config)
     yield _set("docs-url", config.docs_url or "none", config.docs_url, config)
+    for option, value in config.options.items():
+        shown = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        yield ShownSetting(option, "given, not shown" if option.endswith(_SECRET) else shown, config.origin)
 
 
 def _set(name: str, value: object, configured: object, config: Configuration) -> ShownSetting:

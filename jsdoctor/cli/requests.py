@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from jsdoctor.app.request import JudgeRequest
+from jsdoctor.app.configuration import load_configuration
+from jsdoctor.app.request import ConfigurationRequest, JudgeRequest
 from jsdoctor.model.option import request_from
 from jsdoctor.model.problems import UsageProblem
 from jsdoctor.sources.request import EvidenceRequest, evidence_request
@@ -18,9 +19,15 @@ def judge_request(given: Mapping[str, Any]) -> JudgeRequest:
     return request_from(JudgeRequest, given)
 
 
+def wanted_evidence(given: Mapping[str, Any]) -> EvidenceRequest:
+    """What to read, with what the configuration file says of the sources that were given. Raises `Problem`."""
+    config = load_configuration(request_from(ConfigurationRequest, given))
+    return evidence_request(given, config.options)
+
+
 def audit_request(given: Mapping[str, Any]) -> EvidenceRequest:
     """What an audit reads, which is logs alone. Raises `UsageProblem` where none are named."""
-    wanted = evidence_request(given)
+    wanted = wanted_evidence(given)
     if not (wanted.logs.paths or wanted.loki.url):
         raise UsageProblem("there are no logs to audit", "name them: jsdoctor audit PATH, or --loki URL --loki-query")
     return wanted

@@ -9,6 +9,7 @@ import typer
 
 from jsdoctor.app.request import WhereOptions
 from jsdoctor.cli.option_groups import Given, OptionsOf, takes
+from jsdoctor.cli.requests import wanted_evidence
 from jsdoctor.model.option import request_from
 from jsdoctor.sources import request as asked
 from jsdoctor.sources.connect.options import ConnectionOptions
@@ -57,7 +58,7 @@ def where(
         from jsdoctor.render.where import render_where, render_where_json
 
         once = {} if given["bundle"] else {"samples": 1}
-        wanted = asked.evidence_request({**given, **once})
+        wanted = wanted_evidence({**given, **once})
         request = replace(request_from(WhereRequest, given), asked=tuple(names), wanted=wanted)
         report = scrubbed(run_where(request, MESSAGES))
         write_results(request, {"text": render_where, "json": render_where_json}, report)

@@ -115,8 +115,14 @@ class RuleSetting(msgspec.Struct, frozen=True):
     line: int
 
 
+NO_OPTIONS: Mapping[str, Callable[[object], object]] = {}
+
+
 class Configuration(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file sets; None is not set. Durations in nanoseconds. `origin` is the file."""
+    """What a file sets; None is not set. Durations in nanoseconds. `origin` is the file.
+
+    `options` are those of sources, by name, as the command line would have given them.
+    """
 
     origin: str = ""
     select: tuple[str, ...] | None = None
@@ -141,10 +147,16 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     severities: SeveritySettings = ()
     environment: str | None = None
     environments: Mapping[str, Environment] = {}
+    options: Mapping[str, object] = {}
 
 
-def parse_configuration(origin: str, text: str, table: tuple[str, ...] = ()) -> Configuration:
-    """Read one file. `table` is where in it the settings are. Raises `ConfigurationError` with every mistake found."""
+def parse_configuration(
+    origin: str, text: str, table: tuple[str, ...] = (), options: Mapping[str, Callable[[object], object]] = NO_OPTIONS
+) -> Configuration:
+    """Read one file. `table` is where in it the settings are, `options` are those of sources that it may set, by name.
+
+    Raises `ConfigurationError` with every mistake found.
+    """
     try:
         settings: Any = tomli.loads(text)
     except (ValueError, RecursionError) as error:  # not only TOMLDecodeError: numbers too long, arrays too deep
@@ -154,23 +166,26 @@ def parse_configuration(origin: str, text: str, table: tuple[str, ...] = ()) -> 
         settings = settings.get(name, {})
     problems: list[str] = []
     values: dict[str, Any] = {}
+    of_sources: dict[str, object] = {}
     for key, value in settings.items():
         line = _line_of(text, key)
-        if key in _TABLES:
-            name, parse = _TABLES[key]
-            values[name] = parse(origin, text, value, problems)
-        elif key not in _READERS:
-            names = (*_READERS, *_TABLES)
-            problems.append(f"{origin}:{line}: unknown key {key!r}{did_you_mean(key, names)}")
-        else:
-            name, read = _READERS[key]
-            try:
+        try:
+            if key in _TABLES:
+                name, parse = _TABLES[key]
+                values[name] = parse(origin, text, value, problems)
+            elif key in _READERS:
+                name, read = _READERS[key]
                 values[name] = read(value)
-            except ValueError as error:
-                problems.append(f"{origin}:{line}: {key!r}: {error}")
+            elif key in options:
+                of_sources[key] = options[key](value)
+            else:
+                names = (*_READERS, *_TABLES, *options)
+                problems.append(f"{origin}:{line}: unknown key {key!r}{did_you_mean(key, names)}")
+        except ValueError as error:
+            problems.append(f"{origin}:{line}: {key!r}: {error}")
     if problems:
         raise ConfigurationError(problems)
-    return Configuration(origin=origin, **values)
+    return Configuration(origin=origin, options=of_sources, **values)
 
 
 def in_environment(config: Configuration, name: str) -> Configuration:

@@ -119,6 +119,20 @@ def _read(field: OptionField, value: Any) -> Iterator[Any]:
         yield value
 
 
+def configured(field: OptionField, value: object) -> object:
+    """The value of an option in a configuration file, as the command line would have given it. Raises ValueError."""
+    if field.type is bool:
+        if not isinstance(value, bool):
+            raise ValueError("must be true or false")
+        return value
+    listed = value if field.many and isinstance(value, list) else [value]
+    if not listed or not all(isinstance(text, str) and text for text in listed):
+        raise ValueError("must be a text, or a list of texts" if field.many else "must be a text")
+    for text in listed:
+        list(_read(field, text))
+    return value
+
+
 def given_options(request: object) -> tuple[str, ...]:
     """The options by which a request differs from its default."""
     return tuple(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, is_dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,7 +27,7 @@ from jsdoctor.configuration.option_values import (
 )
 from jsdoctor.logs.loki import LogQuery
 from jsdoctor.model.duration import parse_positive_seconds
-from jsdoctor.model.option import given_options, option, request_from
+from jsdoctor.model.option import configured, given_options, option, option_fields, request_from
 from jsdoctor.model.problems import UsageProblem
 from jsdoctor.model.stored import ScanTarget
 from jsdoctor.model.window import Window
@@ -402,12 +403,39 @@ _MEANINGLESS: tuple[tuple[str, Callable[[EvidenceRequest], object], str, str], .
 """What the options of a request mean nothing without: the request, what is needed, why, what to do."""
 
 
-def evidence_request(given: Mapping[str, Any]) -> EvidenceRequest:
-    """The request with what was given, by the keys of options. Raises `UsageProblem` for what does not fit."""
-    kinds: dict[str, Any] = {field.name: field.type for field in msgspec.structs.fields(EvidenceRequest)}
+_SOURCES = ("--kube", "--prometheus", "--loki")
+"""Options that name a source; the file sets how one is read, and does not add one to a run."""
+
+
+def _kinds() -> dict[str, Any]:
+    return {field.name: field.type for field in msgspec.structs.fields(EvidenceRequest)}
+
+
+def source_options() -> dict[str, Callable[[object], object]]:
+    """What reads the options that a configuration file may set, by name: those that mean nothing without a source.
+
+    A token is in its variable, not in a file.
+    """
+    kinds = _kinds()
+    return {
+        field.option.names[0].lstrip("-"): partial(configured, field)
+        for name, *_ in _MEANINGLESS
+        for field in option_fields(kinds[name])
+        if field.option.names[0] not in _SOURCES and not field.option.variable
+    }
+
+
+def evidence_request(given: Mapping[str, Any], settings: Mapping[str, object] | None = None) -> EvidenceRequest:
+    """The request with what was given, by the keys of options. Raises `UsageProblem` for what does not fit.
+
+    `settings` are those of a configuration file, by name: they stand in for what was not given, where it means
+    something.
+    """
+    kinds = _kinds()
+    unset = {key: value for name, value in (settings or {}).items() if not given.get(key := name.replace("-", "_"))}
     try:
         requests: dict[str, Any] = {
-            name: request_from(kind, given)
+            name: request_from(kind, {**given, **unset})
             for name, kind in kinds.items()
             if is_dataclass(kind) and isinstance(kind, type) and kind is not ConnectionOptions
         }
@@ -416,7 +444,12 @@ def evidence_request(given: Mapping[str, Any]) -> EvidenceRequest:
     window = window_of(given.get("since"), given.get("until"))
     wanted = EvidenceRequest(connection=connection_options(given), window=window, **requests)
     for name, needed, why, hint in _MEANINGLESS:
-        if (options := given_options(getattr(wanted, name))) and not needed(wanted):
+        options = [
+            option
+            for option in given_options(getattr(wanted, name))
+            if option.lstrip("-").replace("-", "_") not in unset
+        ]
+        if options and not needed(wanted):
             raise UsageProblem(f"{' and '.join(options)}: {why}", hint)
     if wanted.live.digests and not wanted.live.scan:
         raise UsageProblem(

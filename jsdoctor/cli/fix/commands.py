@@ -12,9 +12,9 @@ from jsdoctor.app.fix.request import FixRequest, RollbackRequest
 from jsdoctor.app.request import ConfigurationRequest, JudgeRequest, QuietRequest, ReportRequest, RuleRequest
 from jsdoctor.cli import option_groups as groups
 from jsdoctor.cli.option_groups import Given, OptionsOf, takes
+from jsdoctor.cli.requests import wanted_evidence
 from jsdoctor.model.option import request_from
 from jsdoctor.sources.connect.options import ConnectionOptions, connection_options
-from jsdoctor.sources.request import evidence_request
 
 if TYPE_CHECKING:
     from jsdoctor.engine.verdict import ExitCode
@@ -50,7 +50,7 @@ def fix(given: Given) -> None:
 
     def work() -> ExitCode:
         judge = request_from(JudgeRequest, {**given, "output": None, "format": None})
-        return run_fix(replace(request_from(FixRequest, given), judge=judge, wanted=evidence_request(given)))
+        return run_fix(replace(request_from(FixRequest, given), judge=judge, wanted=wanted_evidence(given)))
 
     raise typer.Exit(guarded(work))
 

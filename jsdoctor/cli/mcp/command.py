@@ -9,9 +9,10 @@ import typer
 from jsdoctor.app.request import ConfigurationRequest
 from jsdoctor.cli.mcp.settings import McpRequest
 from jsdoctor.cli.option_groups import Given, OptionsOf, takes
+from jsdoctor.cli.requests import wanted_evidence
 from jsdoctor.model.option import arguments_of, request_from
 from jsdoctor.sources.connect.options import ConnectionOptions
-from jsdoctor.sources.request import LiveRequest, LokiRequest, evidence_request
+from jsdoctor.sources.request import LiveRequest, LokiRequest
 
 if TYPE_CHECKING:
     from jsdoctor.cli.mcp.settings import McpSettings
@@ -48,7 +49,7 @@ def mcp(given: Given) -> None:
     def work() -> ExitCode:
         from jsdoctor.cli.mcp.settings import McpSettings
 
-        evidence_request(given)  # what does not fit is refused now
+        wanted_evidence(given)  # what does not fit is refused now
         return _serve(
             McpSettings(
                 connection=(*arguments_of(ConnectionOptions, given), *arguments_of(LiveRequest, given)),

@@ -9,6 +9,7 @@ import typer
 
 from jsdoctor.app.request import StopRequest
 from jsdoctor.cli.option_groups import Given, OptionsOf, takes
+from jsdoctor.cli.requests import wanted_evidence
 from jsdoctor.model.option import request_from
 from jsdoctor.sources import request as asked
 from jsdoctor.sources.connect.options import ConnectionOptions
@@ -61,7 +62,7 @@ def preflight(
         from jsdoctor.app.preflight import PreflightRequest
         from jsdoctor.cli.preflight.run import run, run_manifests
 
-        wanted = asked.evidence_request(given)
+        wanted = wanted_evidence(given)
         if files:
             from jsdoctor.app.pieces import files_and_options
 

@@ -11,8 +11,8 @@ from jsdoctor.app.request import ConfigurationRequest, ReportRequest, RuleReques
 from jsdoctor.app.watch.request import WatchRequest
 from jsdoctor.cli import option_groups as groups
 from jsdoctor.cli.option_groups import Given, OptionsOf, takes
+from jsdoctor.cli.requests import judge_request, wanted_evidence
 from jsdoctor.model.option import request_from
-from jsdoctor.sources.request import evidence_request
 
 if TYPE_CHECKING:
     from jsdoctor.engine.verdict import ExitCode, NagiosState
@@ -43,11 +43,10 @@ Examples:
 def watch(given: Given) -> None:
     """Watch a deployment; its help is WATCH_HELP, where lines can be kept as they are."""
     from jsdoctor.cli.errors import guarded
-    from jsdoctor.cli.requests import judge_request
     from jsdoctor.cli.watch.run import run_watch
 
     def work() -> ExitCode | NagiosState:
         asked = request_from(WatchRequest, given)
-        return run_watch(replace(asked, judge=judge_request(given), wanted=evidence_request(given)))
+        return run_watch(replace(asked, judge=judge_request(given), wanted=wanted_evidence(given)))
 
     raise typer.Exit(guarded(work))
