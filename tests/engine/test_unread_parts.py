@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -31,12 +32,18 @@ CODES = [rule.code for rule in rules() if any(case["kind"] in ("fires", "above")
 
 @pytest.mark.parametrize("code", CODES)
 def test_no_hidden_part_makes_a_rule_pass(code: str) -> None:
-    assert [f"{about}: without {part}: {outcome}" for about, part, outcome in silenced(code)] == []
+    assert list(silenced(islice(failing_cases(code), 1), code)) == []
 
 
-def silenced(code: str) -> Iterator[tuple[str, str, str]]:
+@pytest.mark.nightly
+@pytest.mark.parametrize("code", CODES)
+def test_no_hidden_part_makes_a_rule_pass_on_other_faults(code: str) -> None:
+    assert list(silenced(islice(failing_cases(code), 1, None), code)) == []
+
+
+def silenced(failing: Iterable[tuple[dict[str, Any], list[Sample]]], code: str) -> Iterator[tuple[str, str, str]]:
     """The case, the part and the outcome of each trial in which the rule no longer reports its fault."""
-    for case, samples in failing_cases(code):
+    for case, samples in failing:
         for part, hidden in _without_parts(samples, bool(case.get("history"))):
             outcome = outcome_of(code, case, evidence_from(case, hidden))
             if outcome in (Outcome.PASS, Outcome.NOT_APPLICABLE):
