@@ -22,7 +22,7 @@ from jsdoctor.model.rule import LineOrigin, Signature
 from tests.support.ruleset import rules
 
 HERE = Path(__file__).resolve().parent
-VERSIONS = ("2.10.26", "2.11.11", "2.12.8", "2.14.6", "2.15.1")
+VERSIONS = ("2.10.26", "2.11.11", "2.12.8", "2.14.6", "2.15.1", "2.15.3")
 LEVELS = ("INF", "WRN", "ERR", "FTL")
 PREFIXES = {
     "raft.go": "RAFT [yrzKKRBu - S-R3F-W2ckKlqY] ",
