@@ -28,8 +28,9 @@ class ReleaseChange(msgspec.Struct, frozen=True, kw_only=True):
     """A change that came with `release`, as `rules/releases.toml` describes it.
 
     `going`: whether it counts for servers that move past that release, or back before it. It holds where the older of
-    the two releases is before `below`, and `oldest` or later. `uses` names the condition that a deployment meets, empty
-    where none is needed; no `harm`: it is a note. `measured`: pairs of releases on which it was seen.
+    the two releases is before `below`, and `oldest` or later. `backport`: the release of the branch before that has it,
+    too. `uses` names the condition that a deployment meets, empty where none is needed; no `harm`: it is a note.
+    `measured`: pairs of releases on which it was seen.
     """
 
     id: str
@@ -40,6 +41,7 @@ class ReleaseChange(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     uses: str = ""
     harm: Harm | None = None
+    backport: str = ""
     below: str = ""
     oldest: str = msgspec.field(default="", name="from")
     measured: tuple[str, ...] = ()
@@ -48,10 +50,15 @@ class ReleaseChange(msgspec.Struct, frozen=True, kw_only=True):
         """Whether a server that runs one release and moves to the other meets it."""
         older, newer = (running, target) if self.going == "up" else (target, running)
         return (
-            release(older) < release(self.release) <= release(newer)
+            self._is_in(newer)
+            and not self._is_in(older)
             and (not self.below or release(older) < release(self.below))
             and (not self.oldest or release(older) >= release(self.oldest))
         )
+
+    def _is_in(self, version: str) -> bool:
+        known, backport = release(version), release(self.backport)
+        return known >= release(self.release) or (bool(backport) and known[:2] == backport[:2] and known >= backport)
 
 
 class ApiLevel(msgspec.Struct, frozen=True):

@@ -80,6 +80,20 @@ def test_what_needs_a_higher_level_is_named(level: str, target: str, words: str)
     assert [message[: len(words)] for message in messages] == [words] * bool(words)
 
 
+@pytest.mark.parametrize(
+    ("base", "target", "named"),
+    [(NEW, "2.15.3", True), (NEW, "2.15.2", False), (MIDDLE, "2.14.10", True), (MIDDLE, "2.14.9", False)],
+)
+def test_what_a_patch_reserves_is_named_where_it_comes(base: str, target: str, named: bool) -> None:
+    deliver = {"consumer": "APP/ORDERS/billing", "set": {"config.deliver_subject": "$JS.EVENT.x"}}
+    harmless = {"consumer": "APP/ORDERS/archive", "set": {"config.deliver_subject": "$JS.S.x"}}
+    domain = {"all_servers": True, "endpoint": "JSZ", "set": {"config.domain": "ACK"}}
+    judged = result(base, target, deliver, harmless)
+    assert seen(judged) == ({"APP > ORDERS > billing": Harm.DATA_LOST} if named else {})
+    assert ("lame-duck" in notes(judged)) is named
+    assert (Harm.NO_START in seen(result(base, target, domain)).values()) is named
+
+
 def test_a_crowded_stream_takes_no_further_consumer_from_2_15_on() -> None:
     crowd = [{"consumer": "APP/ORDERS/billing", "rename": f"c{number}"} for number in range(1_000)]
     judged = result(MIDDLE, "2.15.1", *crowd)

@@ -79,8 +79,11 @@ def of(*releases: str) -> list[Any]:
     ]
 
 
+GOES = ("2.10.26 2.15.1", "2.12.8 2.15.1", "2.15.1 2.14.6", "2.15.1 2.15.3", "2.15.3 2.15.1")
+
+
 @pytest.mark.nightly
-@pytest.mark.parametrize(("running", "target"), of("2.10.26 2.15.1", "2.12.8 2.15.1", "2.15.1 2.14.6"))
+@pytest.mark.parametrize(("running", "target"), of(*GOES))
 def test_a_go_loses_nothing(cluster_factory: ClusterFactory, running: str, target: str, tmp_path: Path) -> None:
     cluster = cluster_factory(running, 3)
     with_client(cluster, plain)
@@ -124,3 +127,27 @@ def test_the_upgrade_that_leaves_no_way_back_is_announced(cluster_factory: Clust
     assert result["verdict"] == GO
     assert {"durable-sourcing", "desired-state", "write-errors", "order", "defects_fixed"} <= notes(result)
     assert "strict-requests" not in notes(result), "2.12 refuses them already"
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("running", "target"), of("2.15.1 2.15.3"))
+def test_a_consumer_that_the_release_removes_is_named(
+    cluster_factory: ClusterFactory, running: str, target: str, tmp_path: Path
+) -> None:
+    cluster = cluster_factory(running, 1)
+
+    async def plant(client: Client) -> None:
+        await add_stream(client, "ORDERS", subjects=["orders"])
+        await add_consumer(client, "ORDERS", "purge", deliver_subject="$JS.API.STREAM.PURGE.ORDERS")
+        await add_consumer(client, "ORDERS", "bill", deliver_subject="bills")
+
+    with_client(cluster, plant)
+    result = preflight(cluster, target, tmp_path)
+    assert harms(result) == {"purge": "data_lost"}
+    assert "lame-duck" in notes(result)
+    rolled(cluster, target)
+
+    async def left(client: Client) -> list[str]:
+        return list((await api(client, "CONSUMER.NAMES.ORDERS", {}))["consumers"])
+
+    assert with_client(cluster, left) == ["bill"]

@@ -226,6 +226,22 @@ def _reads_acknowledged(land: Landscape) -> Iterator[Subject]:
             yield stream.subject
 
 
+_RESERVED_NAMES = ("ACK", "FC", "SNAPSHOT", "EVENT")
+
+
+def _reserved_domain(land: Landscape) -> Iterator[Subject]:
+    return (server.subject for server in land.by_name.values() if server.domain in _RESERVED_NAMES)
+
+
+def _reserved_deliver_subject(land: Landscape) -> Iterator[Subject]:
+    """Consumers that deliver to the subjects of requests, acknowledgements and replies (server: client.go)."""
+    for consumer in _consumers(land.streams):
+        prefix, *parts = consumer.config.deliver_subject.split(".")
+        own = prefix == "$JS" and (parts[:1] == ["API"] or parts[1:2] == ["API"] or {*parts[:1]} & {*_RESERVED_NAMES})
+        if own or prefix in ("_R_", "_GR_"):
+            yield consumer.subject
+
+
 def _unknown_fields(land: Landscape) -> Iterator[Subject]:
     """The accounts of requests that a server of 2.11 logged and took, where its logs were read."""
     return iter(dict.fromkeys(each.subject for each in requests_to_refuse(land.logs)) if land.logs else ())
@@ -237,6 +253,8 @@ _CONDITIONS: Mapping[str, Callable[[Landscape], Iterator[Subject]]] = {
     "prioritized_consumer": _prioritized,
     "reads_acknowledged_stream": _reads_acknowledged,
     "replicated_mirror": _replicated_mirrors,
+    "reserved_deliver_subject": _reserved_deliver_subject,
+    "reserved_domain": _reserved_domain,
     "thousand_consumers": _crowded,
     "unknown_request_fields": _unknown_fields,
 }
