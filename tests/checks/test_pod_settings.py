@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from jsdoctor.checks.server_health.pod_order import pod_order
 from jsdoctor.checks.server_health.pod_probes import pod_probes
@@ -79,6 +80,16 @@ def test_whether_the_probe_fails_now(health: Health | None, text: str) -> None:
     single = server("n1", health=health)
     (finding,) = pod_probes(facts(pod(container={"liveness": META})), Servers((single,)), None)
     assert finding.message.endswith(f"although a restart fixes neither{text}")
+
+
+@pytest.mark.parametrize(
+    ("version", "closed"), [("2.14.9", True), ("2.14.10", False), ("2.15.2", True), ("2.15.3", False)]
+)
+def test_whether_the_store_is_closed_in_lame_duck_mode(version: str, closed: bool) -> None:
+    lame = pod(shutdown=Shutdown(grace_s=5, lame_duck=True))
+    running = Servers((structs.replace(server("n1"), version=version),))
+    (finding,) = pod_shutdown(facts(lame, configurations=configured()), running, params_of("JSD841"))
+    assert finding.message.endswith("cut off all at once" + ("" if closed else ", and its store is not closed"))
 
 
 def shutdowns(*pods: ServerPod, **settings: Any) -> list[Finding]:

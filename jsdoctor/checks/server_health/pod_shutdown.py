@@ -8,6 +8,7 @@ from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Observation, Severity, failed, passed, unknown
 from jsdoctor.model.kubernetes import KubernetesFacts, PodConfiguration, ServerPod, Shutdown
 from jsdoctor.model.params import Params
+from jsdoctor.model.release import release
 from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.wording import counted
 
@@ -63,18 +64,27 @@ def _lame_duck(
     now = shutdown.before_s + min(duration, quiet + (clients or 0))
     too_short = clients is not None and shutdown.grace_s < now
     before = f" after {shutdown.before_s} s in its preStop hook" if shutdown.before_s else ""
+    store = (
+        " all at once, and its store is not closed" if server and _keeps_jetstream(server.version) else " all at once"
+    )
     with_them = "" if clients is None else f", {now} s with the {counted(clients, 'client')} of now"
     return failed(
         pod.subject,
         f"Kubernetes kills it {shutdown.grace_s} s after the request to stop (terminationGracePeriodSeconds),"
         f" and lame duck mode takes up to {duration} s{before}{with_them}: the clients that are left then are cut off"
-        " all at once",
+        f"{store}",
         _grace(facts, pod, shutdown),
         *([server.observed("connections", clients)] if server and clients is not None else ()),
         severity=None if too_short else Severity.INFO,
         measured=(shutdown.grace_s, longest + margin, "s"),
         remedy={**facts.remedy},
     )
+
+
+def _keeps_jetstream(version: str) -> bool:
+    """Whether JetStream runs until the server ends (server.go runLameDuckMode); before, it ends with the begin."""
+    known = release(version)
+    return known >= (2, 15, 3) or (2, 14, 10) <= known < (2, 15)
 
 
 def _grace(facts: KubernetesFacts, pod: ServerPod, shutdown: Shutdown) -> Observation:
