@@ -135,7 +135,8 @@ class Arguments:
         self.mistakes.append(Mistake(place, text))
 
     def _switch(self, name: str, value: str, place: FilePosition) -> None:
-        if value not in _TRUE + _FALSE and not _VARIABLE.search(value):
+        optional = name == "tlsverify" and value.lower() == "optional"
+        if value not in _TRUE + _FALSE and not optional and not _VARIABLE.search(value):
             self._wrong(place, f"argument -{name}: true or false is expected")
         elif name in ("js", "jetstream"):
             self._set("jetstream", value in _TRUE, place)

@@ -104,19 +104,20 @@ _CLUSTER = _NET | fields(
     write_policy="write_timeout",
 )
 _GATEWAY = _NET | fields(
-    integer="connect_retries",
+    integer="connect_retries ping_max",
     text="name",
     boolean="reject_unknown reject_unknown_cluster connect_backoff",
     mapping="authorization tls",
-    duration="write_deadline",
+    duration="ping_interval write_deadline",
     listed="gateways",
     write_policy="write_timeout",
 )
 _LEAFNODES = _NET | fields(
+    integer="ping_max",
     text="leafnode_advertise",
     boolean="no_advertise isolate isolate_leafnode_interest",
     mapping="authorization tls",
-    duration="reconnect reconnect_delay reconnect_interval write_deadline dial_timeout",
+    duration="reconnect reconnect_delay reconnect_interval ping_interval write_deadline dial_timeout",
     listed="remotes",
     compression="compression",
     write_policy="write_timeout",
@@ -154,7 +155,8 @@ _PERMISSIONS = dict.fromkeys(("default_permission", "default_permissions", "perm
 _TLS = fields(
     peers_only="verify_cert_and_check_known_urls",
     file="cert_file key_file ca_file",
-    boolean="insecure verify verify_and_map allow_insecure_cipher_suites cert_match_skip_invalid",
+    verify="verify",
+    boolean="insecure verify_and_map allow_insecure_cipher_suites cert_match_skip_invalid",
     timeout="timeout",
     integer="connection_rate_limit",
     secure_ciphers="cipher_suites",
@@ -365,7 +367,7 @@ BLOCKS: dict[str, Block] = {
 BLOCKS["peer tls"] = replace(BLOCKS["tls"], fields=_TLS | fields(boolean="verify_cert_and_check_known_urls"))
 """By kind. The key is also what texts call them; the empty one is the whole configuration."""
 
-_2_11, _2_12, _2_14, _2_15 = (2, 11), (2, 12), (2, 14), (2, 15)
+_2_11, _2_12, _2_14, _2_15, _2_15_3 = (2, 11), (2, 12), (2, 14), (2, 15), (2, 15, 3)
 SINCE: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(("proxy_protocol", "proxies", "server_metadata", "write_timeout"), _2_12),
     **dict.fromkeys(("trace_headers", "default_sentinel", "jetstream.strict", "jetstream.tpm"), _2_11),
@@ -388,9 +390,10 @@ SINCE: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(("remote.disabled", "remote.proxy"), _2_12),
     "remote.ignore_discovered_servers": _2_14,
     "remote.dial_timeout": _2_15,
+    **{f"{block}.{name}": _2_15_3 for block in ("gateway", "leafnodes") for name in ("ping_interval", "ping_max")},
 }
 """First minor release that knows a field, by block and name; all others are known since before 2.10. Two of 2.11 and
-2.12 came with a later patch of it.
+2.12 came with a later patch of it. What is of 2.15.3 is in 2.14.10, too.
 """
 
 STRICTER: dict[str, Stricter] = {

@@ -260,7 +260,7 @@ def _is_limited(node: Tree) -> bool:
     )
 
 
-_OLDEST, _NEWEST = (2, 10), "2.15"
+_OLDEST, _NEWEST, _OPTIONAL = (2, 10), "2.15", (2, 15, 3)
 
 
 def field_mistakes(tree: Tree, used: Collection[str] | None) -> Iterator[Mistake]:
@@ -323,13 +323,17 @@ def _value(node: Tree, key: str, kind: str, canonical: str) -> Iterator[Mistake]
             yield Mistake(node.place, text, ignored=True)
         else:
             yield Mistake(node.place, f"{key}: {expected}")
+    elif kind == "verify" and isinstance(node.value, str):
+        text = f"servers before {_release(_OPTIONAL)} refuse the field {key!r} with a text"
+        yield Mistake(node.place, text, ignored=True, unsure=True)
     elif without_unit(kind, node):
         text = f"{key}: servers take a number without a unit for seconds and warn, and nats-server -t refuses the file"
         yield Mistake(node.place, f"{text}; write {node.value}s", ignored=True)
 
 
 def _release(version: tuple[int, ...]) -> str:
-    return ".".join(map(str, version))
+    """Of releases with a patch, which the branch before has, too."""
+    return ".".join(map(str, version)) + (" (2.14: before 2.14.10)" if version == _OPTIONAL else "")
 
 
 def _inner(node: Tree, kind: str, path: str, used: Collection[str] | None) -> Iterator[Mistake]:

@@ -285,6 +285,10 @@ _EXPECTED: dict[str, tuple[Callable[[Tree], bool], str]] = {
     "limited": (_within(0, _PORT), f"a whole number from 0 to {_PORT} is expected"),
     "text": (_text, "a text is expected"),
     "boolean": (_boolean, "true or false without quotes is expected"),
+    "verify": (
+        lambda node: _boolean(node) or _word("optional")(node),
+        'true or false without quotes, or "optional", is expected',
+    ),
     "mapping": (lambda node: isinstance(node.value, dict), "a block in braces is expected"),
     "listed": (_blocks, "a list of blocks in braces is expected"),
     "duration": (_duration, "a duration such as 10s or 2m is expected"),
