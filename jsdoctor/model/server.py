@@ -50,7 +50,8 @@ class JetStreamConfig(msgspec.Struct, frozen=True, gc=False):
 class MetaGroup(msgspec.Struct, frozen=True):
     """The meta group as one server sees it. No `leader`: that server knows none.
 
-    `cluster_size` counts every peer that was ever added and not removed, unreachable ones too.
+    `cluster_size` counts every peer that was ever added and not removed, unreachable ones too. `rescue`: its quorum is
+    lowered to `quorum_needed` for a while (from 2.15 on).
     """
 
     name: str = ""
@@ -59,6 +60,8 @@ class MetaGroup(msgspec.Struct, frozen=True):
     replicas: tuple[Peer, ...] = ()
     cluster_size: int = sent(0)
     pending: int = sent(0)
+    rescue: bool = False
+    quorum_needed: int = 0
 
 
 class JetStreamStats(Reported, frozen=True):

@@ -391,3 +391,22 @@ def test_a_group_that_does_not_run_beside_a_meta_leader(cluster_factory: Cluster
     assert _outcomes(run_check("--server", cluster.url("sys"), "--set", "JSD702.settle=0s")[1]) == {
         "ALL": "not_evaluated"
     }
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("version", [version for version in VERSIONS if version.startswith("2.15.")])
+def test_a_rescued_meta_group_is_no_healthy_one(cluster_factory: ClusterFactory, version: str) -> None:
+    cluster = cluster_factory(version, 3)
+    for name in ("n2", "n3"):
+        cluster.kill(name)
+
+    async def rescue() -> None:
+        client = await nats.connect(cluster.node("n1").url, user="sys", password="sys")
+        await client.request("$JS.API.META.RESCUE", b'{"quorum_needed": 1}', timeout=5)
+        await client.close()
+
+    wait_until(lambda: not _meta(cluster, "n1").get("leader"), "the meta leader to step down", timeout=60)
+    asyncio.run(rescue())
+    wait_until(lambda: _meta(cluster, "n1").get("leader") == "n1", "n1 to lead alone", timeout=60)
+    _, report = run_check("--server", cluster.url("sys"), timeout_s=HANG_S)
+    assert [*failures_of(report, "JSD701").values()] == ["error"], "a leader without a majority would be critical"

@@ -97,6 +97,17 @@ def _several(group: MetaSamples, always: set[str]) -> Finding:
 
 
 def _with_leader(group: MetaSamples, silence_ns: int) -> Finding:
+    leader = leader_of(group.last)
+    if leader and leader.meta and leader.meta.rescue:
+        needed = leader.meta.quorum_needed
+        return failed(
+            group.subject,
+            f"the meta group was rescued: {needed} of its {group.size} members elect a leader for some minutes (unsafe)"
+            f": {_THEREFORE}",
+            leader.observed("meta_cluster.quorum_needed", needed),
+            severity=Severity.ERROR,
+            measured=(needed, quorum(group.size), "count"),
+        )
     silent = group.silent(silence_ns)
     received = group.size - len(silent or ())
     if silent is None or received >= quorum(group.size):
@@ -142,7 +153,8 @@ def meta_leader_missing_refused(refusals: ApiRefusals, servers: Servers | None) 
 _SURE_READINGS = 2
 _THEN = "meanwhile no stream or consumer could be created, changed, deleted, listed or moved"
 _CUT_OFF = "the logs of other servers go on without such a loss: requests of its own clients may have failed meanwhile"
-_RESCUED = "set to a lower quorum (unsafe): what the absent servers stored may be lost; bring them back"
+_THEREFORE = "what the absent servers stored may be lost; bring them back"
+_RESCUED = f"set to a lower quorum (unsafe): {_THEREFORE}"
 
 
 @check("cluster_health.meta_leader_lost_logged", lines_of="servers")
