@@ -195,8 +195,11 @@ def _elements(node: Tree | None) -> Iterator[Tree]:
     return node.items() if node is not None else iter(())
 
 
+_HASH = "{{account-hash"
+
+
 def _refused(name: str, kind: str, imported: Mapping[str, Tree], accounts: Mapping[str, Tree]) -> str:
-    """Why servers refuse an import; empty where they do not, or where a variable decides."""
+    """Why servers refuse an import; empty where they do not, or where a variable or an account's hash (2.15.3) decides."""
     values = [imported[field].value for field in ("account", "subject") if field in imported]
     if len(values) < 2 or not all(isinstance(value, str) and value for value in values):
         return ""
@@ -205,9 +208,11 @@ def _refused(name: str, kind: str, imported: Mapping[str, Tree], accounts: Mappi
         return f"there is no account {exporter[:60]!r}"
     if not isinstance(accounts[exporter].value, dict):
         return f"the account {exporter[:60]!r} exports nothing"
+    if _HASH in subject:
+        return ""
     for export in _listed(accounts[exporter], "exports"):
         exported = export.get(kind)
-        if exported is None or not isinstance(exported.value, str):
+        if exported is None or not isinstance(exported.value, str) or _HASH in exported.value:
             if exported is not None:
                 return ""
             continue
