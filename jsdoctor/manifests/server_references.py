@@ -196,10 +196,11 @@ def _elements(node: Tree | None) -> Iterator[Tree]:
 
 
 _HASH = "{{account-hash"
+"""What 2.14.10 and 2.15.3 replace by a hash (server: subject_transform.go)."""
 
 
 def _refused(name: str, kind: str, imported: Mapping[str, Tree], accounts: Mapping[str, Tree]) -> str:
-    """Why servers refuse an import; empty where they do not, or where a variable or an account's hash (2.15.3) decides."""
+    """Why servers refuse an import; empty where they do not, or where a variable or the hash of an account decides."""
     values = [imported[field].value for field in ("account", "subject") if field in imported]
     if len(values) < 2 or not all(isinstance(value, str) and value for value in values):
         return ""

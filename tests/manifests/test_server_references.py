@@ -104,14 +104,19 @@ def test_the_newest_server_agrees_with_some(tmp_path: Path) -> None:
     assert starts(DEFAULT_VERSION, TAKEN[1], tmp_path) == ""
 
 
+HASHED = (
+    'accounts { B { exports = [ {service: "a.{{account-hash()}}"} ] }, '
+    'A { imports = [ {service: {account: B, subject: "a.{{account-hash-import()}}"}} ] } }'
+)
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "no_auth_user: $NOBODY",
         "accounts: $ACCOUNTS\nsystem_account: X",
         "accounts { A { imports = [ {stream: {account: $OTHER, subject: a}} ] } }",
-        'accounts { B { exports = [ {service: "a.{{account-hash()}}"} ] }, '
-        'A { imports = [ {service: {account: B, subject: "a.{{account-hash-import()}}"}} ] } }',
+        HASHED,
         "operator: /etc/operator.jwt\nsystem_account: ADXYZ",
     ],
 )
