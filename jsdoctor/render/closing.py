@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from jsdoctor.engine.comparison import passed_in_part
 from jsdoctor.model.finding import Outcome, Severity
-from jsdoctor.model.report import Report
+from jsdoctor.model.report import Incident, Report
 from jsdoctor.model.wording import counted, listed
 from jsdoctor.render.incidents import incidents_of, names_of
 from jsdoctor.render.page import SEVERITY_STYLES, Page
@@ -22,28 +22,25 @@ def findings_by_severity(report: Report) -> dict[Severity, int]:
 
 
 def write_verdict(page: Page, report: Report) -> None:
-    """How much needs action, as the incidents stand above it, then what was judged.
-
-    It never calls healthy what was not looked at.
-    """
-    opening, style = _opening(report, named=False)
+    """What needs action, then what was judged. It never calls healthy what was not looked at."""
+    opening, style = _opening(report)
     page.line((opening, style), f" {judged}" if (judged := _judged(report)) else "")
 
 
 def opening_sentence(report: Report) -> str:
-    """How much needs action, as plain text."""
-    return _opening(report, named=False)[0]
+    """What needs action, as plain text."""
+    return _opening(report)[0]
 
 
 def verdict_sentence(report: Report) -> str:
     """The same sentences as plain text, for formats that are no page."""
-    return f"{_opening(report)[0]} {_judged(report)}".rstrip()
+    return f"{_opening(report, codes=True)[0]} {_judged(report)}".rstrip()
 
 
-def _opening(report: Report, *, named: bool = True) -> tuple[str, str]:
-    """`2 problems need action: JSD603 SHOP > PAYMENTS, JSD701 cluster. 4 warnings, 1 note.`, and its style.
+def _opening(report: Report, *, codes: bool = False) -> tuple[str, str]:
+    """`2 problems need action: PAYMENTS, cluster. 4 warnings, 1 note.`, and its style.
 
-    Without `named`: `2 problems need action, 4 warnings, 1 note.`
+    With `codes`, where no incident stands beside it: `JSD603 SHOP > PAYMENTS, JSD701 cluster`.
     """
     incidents = incidents_of(report)
     worst = [incident for incident in incidents if incident.severity.rank >= Severity.ERROR.rank]
@@ -53,10 +50,11 @@ def _opening(report: Report, *, named: bool = True) -> tuple[str, str]:
     rest = f"{', '.join(less)}." if less else ""
     if worst:
         need = f"{counted(len(worst), 'problem')} {'needs' if len(worst) == 1 else 'need'} action"
-        names = (f"{incident.causes[0].rule.code} {names_of(incident.causes)}" for incident in worst)
-        words = (
-            f"{need}: {listed(names, _PROBLEMS_SHOWN)}. {rest}".rstrip() if named else f"{', '.join((need, *less))}."
+        names = (
+            f"{incident.causes[0].rule.code} {names_of(incident.causes)}" if codes else _short_name(incident)
+            for incident in worst
         )
+        words = f"{need}: {listed(names, _PROBLEMS_SHOWN)}. {rest}".rstrip()
         return words, SEVERITY_STYLES[max((incident.severity for incident in worst), key=lambda worst: worst.rank)]
     outcomes = Counter(verdict.outcome for verdict in report.verdicts)
     if not (outcomes[Outcome.PASS] or incidents or report.suppressed() or any(map(passed_in_part, report.verdicts))):
@@ -72,6 +70,12 @@ def _opening(report: Report, *, named: bool = True) -> tuple[str, str]:
     if incidents:
         return f"No errors{where}: {rest}", SEVERITY_STYLES[incidents[0].severity]
     return f"No problems found{where}.", "bold yellow" if where else "bold green"
+
+
+def _short_name(incident: Incident) -> str:
+    """The name of its subject without those of its stream and account, which stand above."""
+    subject = incident.causes[0].finding.subject
+    return names_of(incident.causes) if len(incident.causes) > 1 else subject.name or subject.label
 
 
 def _judged(report: Report) -> str:

@@ -116,7 +116,7 @@ def test_ten_thousand_findings_of_one_rule_are_a_few_lines() -> None:
     flood = text(reports.flood())
     assert len(flood.splitlines()) < 12
     assert "10,000 consumers of APP (S0 > c00000, S0 > c00010, S0 > c00020 and 9,997 more): " in " ".join(flood.split())
-    assert "1 problem needs action." in flood
+    assert "1 problem needs action: 10,000 consumers of APP." in flood
     verbose = text(reports.flood(), verbose=1)
     assert "and 9,995 more (APP > S1 1,000, APP > S2 1,000, APP > S3 1,000 and 7 more)" in verbose
     assert text(reports.flood(30), max_examples=0, verbose=1).count("Fix (safe)") == 30
