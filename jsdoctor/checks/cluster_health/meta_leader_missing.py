@@ -97,7 +97,11 @@ def _several(group: MetaSamples, always: set[str]) -> Finding:
 
 
 def _with_leader(group: MetaSamples, silence_ns: int) -> Finding:
-    leader = leader_of(group.last)
+    silent, leader = group.silent(silence_ns), leader_of(group.last)
+    received = group.size - len(silent or ())
+    late = sum(is_late(peer, silence_ns) for peer in group.peers)
+    if received - late >= quorum(group.size):
+        return passed(group.subject)
     if leader and leader.meta and leader.meta.rescue:
         needed = leader.meta.quorum_needed
         return failed(
@@ -108,12 +112,7 @@ def _with_leader(group: MetaSamples, silence_ns: int) -> Finding:
             severity=Severity.ERROR,
             measured=(needed, quorum(group.size), "count"),
         )
-    silent = group.silent(silence_ns)
-    received = group.size - len(silent or ())
     if silent is None or received >= quorum(group.size):
-        late = sum(is_late(peer, silence_ns) for peer in group.peers)
-        if received - late >= quorum(group.size):
-            return passed(group.subject)
         return unknown(
             group.subject, f"the meta leader has had no contact with {late} of its members for some seconds", _AGAIN
         )
