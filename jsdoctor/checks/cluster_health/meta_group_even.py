@@ -29,6 +29,8 @@ def meta_group_even(servers: Servers, params: Params) -> Iterator[Finding]:
             reason = f"the meta group of {group.size} has no member to spare: {lost}"
         if silent and reason:
             reason += f"; no contact with: {', '.join(sorted(label(peer) for peer in silent))}"
+        if reason and reported is None and len(group.last) < group.size:
+            reason += f"; {len(group.last)} of them responded"
         if not reason or not group.size:
             known = reported is not None and group.size
             yield passed(group.subject) if known else unknown(group.subject, _NO_LEADER, _READ_LEADER)

@@ -55,7 +55,9 @@ def meta_leader_missing(servers: Servers, links: Links | None, params: Params) -
             )
         elif leader_of(group.last) is None and servers.complete:
             name = next(iter(named[-1]))
-            yield suspected(group.subject, f"{name} is named as meta leader and did not respond", _AGAIN)
+            responded = name in {server.name for server in group.last}
+            how = "does not call itself that: an election may be going on" if responded else "did not respond"
+            yield suspected(group.subject, f"{name} is named as meta leader and {how}", _AGAIN)
         elif not group.size:
             yield unknown(group.subject, "no server reports how many members the meta group has", _AGAIN)
         else:

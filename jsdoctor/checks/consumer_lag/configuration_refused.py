@@ -34,7 +34,7 @@ _REFUSED = (
     "consumer-ack-pending-over-limit",
     "consumer-flow-control-refused",
 )
-_BOUND = "consumer-already-bound"
+_BOUND = ("consumer-already-bound", "consumer-bound-elsewhere")
 _STORED = {
     "consumer-filter-overlaps-on-disk": "its filter overlaps with that of another consumer of this work-queue stream",
     "consumer-replicas-on-disk": "it has not as many replicas as its interest stream, which servers refuse today",
@@ -55,7 +55,7 @@ def configuration_refused_logged(logs: LogEvidence) -> Iterator[Finding]:
         refusals += [(burst, what) for burst in bursts(logs, name, calm=False)]
     for burst, what in refusals:
         yield finding_of(burst, f"{what}, {burst.story}")
-    for burst in bursts(logs, _BOUND, subjects=client_of, calm=False):
+    for burst in bursts(logs, *_BOUND, subjects=client_of, calm=False):
         what = "a subscription was refused, as another one receives the messages of this push consumer"
         yield finding_of(burst, f"{what} ({burst.values('reason')}), {burst.story}", Severity.INFO)
 

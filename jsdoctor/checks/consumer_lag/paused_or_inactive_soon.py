@@ -31,7 +31,12 @@ def paused_or_inactive_soon(snapshots: SnapshotSeries, params: Params) -> Iterat
             yield failed(
                 consumer.subject,
                 f"this durable and its position are deleted{then} once no client has requested messages for "
-                f"{span(config.inactive_threshold_ns)}" + ("" if here else "; no client is there now"),
+                f"{span(config.inactive_threshold_ns)}"
+                + (
+                    ""
+                    if here
+                    else f"; no {'subscriber is there' if config.is_push else 'request for messages is open'} now"
+                ),
                 consumer.observed("config.inactive_threshold", config.inactive_threshold_ns),
                 consumer.observed("push_bound" if config.is_push else "num_waiting", here or consumer.num_waiting),
                 measured=(config.inactive_threshold_ns, shortest, "duration"),

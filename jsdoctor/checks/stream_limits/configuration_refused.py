@@ -39,6 +39,9 @@ _REFUSED = (
     "stream-mirror-refused",
 )
 
+_EXISTS = "stream-exists-otherwise"
+"""Of programs that create their stream at every start, whether or not they go on then."""
+
 _OF_STREAMS = ("a stream was refused", "it does not exist, or stays as it was")
 _OF_ANY_REQUEST = ("a stream or a publish was refused", "it was not created or changed, or the message not stored")
 _NO_TIER = "no JetStream default"
@@ -52,6 +55,9 @@ def configuration_refused_logged(logs: LogEvidence) -> Iterator[Finding]:
         reason = burst.values("reason")
         what, then = _OF_ANY_REQUEST if _NO_TIER in reason else _OF_STREAMS
         yield finding_of(burst, f"{what} ({reason}), {burst.story}: {then}", Severity.WARNING)
+    for burst in bursts(logs, _EXISTS, subjects=client_of, calm=False):
+        text = "it requests a stream that exists with other settings (10058)"
+        yield finding_of(burst, f"{text}, {burst.story}: the stream stays as it is", Severity.INFO)
 
 
 @check("stream_limits.configuration_refused_declared")

@@ -123,7 +123,16 @@ def _effect(stream: Stream) -> str:
 
 
 _CLIENT = ("client-stream-full-messages", "client-stream-full-bytes", "client-stream-full-subject")
-_TOO_LARGE = "client-message-too-large"
+_TOO_LARGE = {
+    "its publishes were refused, a message is larger than max_msg_size of the stream (10054)": (
+        "client-message-too-large",
+    ),
+    "its client library refused a message that is larger than max_payload of the server": (
+        "client-payload-too-large",
+        "client-payload-too-large-javascript",
+        "client-payload-too-large-java",
+    ),
+}
 
 
 _INSPECTED = {"action": "stream.inspect"}
@@ -137,10 +146,10 @@ def rejects_publishes_logged(logs: LogEvidence) -> Iterator[Finding]:
         *bursts(logs, "stream-full", subjects=subject_of, calm=False),
         *bursts(logs, *_CLIENT, subjects=client_of),
     ]
-    for burst in bursts(logs, _TOO_LARGE, subjects=client_of, calm=False):
-        what = "its publishes were refused, a message is larger than max_msg_size of the stream (10054)"
-        text = f"{what}: {burst.story}. It is not stored, however often it is published"
-        yield finding_of(burst, text, Severity.WARNING, remedy=_INSPECTED)
+    for what, names in _TOO_LARGE.items():
+        for burst in bursts(logs, *names, subjects=client_of, calm=False):
+            text = f"{what}: {burst.story}. It is not stored, however often it is published"
+            yield finding_of(burst, text, Severity.WARNING, remedy=_INSPECTED)
     for burst in log_bursts:
         what = burst.values("reason") or "the stream is full"
         who = "it refuses messages" if burst.subject.kind == "stream" else "its publishes were refused"

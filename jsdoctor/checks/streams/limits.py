@@ -11,6 +11,7 @@ import msgspec
 
 from jsdoctor.model.finding import Observation
 from jsdoctor.model.jetstream import SubjectTransform
+from jsdoctor.model.partial import shown_or
 from jsdoctor.model.raft import RaftGroups, RaftMember
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, Stream, StreamKey
 from jsdoctor.model.subjects import overlaps_any, subject_contains, subjects_overlap
@@ -194,6 +195,7 @@ def storage_fills(stream: Stream) -> tuple[StreamLimitUse, ...]:
     """The stream against `max_msgs` and `max_bytes`, where it has them.
 
     Bytes have no room when a message of average size does not fit (server: filestore.go storeRawMsg, ErrMaxBytes).
+    Of an object store chunks alone count: the metadata of an object is one small message, and a subject of its own.
     """
     state, config, uses = stream.state, stream.config, []
     if config.max_msgs > 0:
@@ -202,7 +204,8 @@ def storage_fills(stream: Stream) -> tuple[StreamLimitUse, ...]:
             StreamLimitUse("messages", state.messages, config.max_msgs, "state.messages", "config.max_msgs", full)
         )
     if config.max_bytes > 0:
-        full = state.messages > 0 and config.max_bytes - state.bytes < state.bytes // state.messages
+        objects = shown_or(lambda: state.num_subjects, 0) // 2 if stream.name.startswith("OBJ_") else 0
+        full = state.messages > 0 and config.max_bytes - state.bytes < state.bytes // max(state.messages - objects, 1)
         uses.append(StreamLimitUse("bytes", state.bytes, config.max_bytes, "state.bytes", "config.max_bytes", full))
     return tuple(uses)
 
