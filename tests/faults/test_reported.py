@@ -1,158 +1,244 @@
-"""Faults and habits that users reported in public, each with the rules expected of it before the first run.
+"""Faults and habits that users reported in public, beside each other on one server with their applications at work.
 
-A fault is named when one of its rules fails on its subject. A habit is one that people report and are told is normal:
-no rule may fail on it at warning or above.
+A fault must be named by its rule. A habit is one that people report and are told is normal: no rule may fail on its
+stream at warning or above. The threads are in docs/incidents.md.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import itertools
+import json
+from collections.abc import Callable
 from dataclasses import dataclass
+
+import nats
+import pytest
+from nats.aio.msg import Msg
+from nats.js.api import AckPolicy, ConsumerConfig
+
+from jsdoctor.demo.server import free_ports
+from tests.clients.mqtt import mqtt_session
+from tests.faults.planting import SETTLE_S
+from tests.servers import DEFAULT_VERSION, Cluster
+from tests.support.applications import TIMEOUTS, acknowledges, answers, publishes, pulls
+from tests.support.reports import Json, label, run_check
+from tests.support.site import SECOND_NS, Site, Work
+
+pytestmark = [pytest.mark.real, pytest.mark.nightly, pytest.mark.xdist_group("reported")]
+LOUD = {"warning", "error", "critical"}
+CHUNK = 128 << 10
 
 
 @dataclass(frozen=True)
 class Reported:
-    """One public thread: how it is planted, and which rules name it on which subject. Without rules it is a habit."""
+    """One thread: what is planted on which stream, and the rule that names it there; without a rule it is a habit."""
 
     thread: str
-    plant: str
-    rules: tuple[str, ...] = ()
-    subject: str = ""
-    """A label; one that ends in a slash is any below it; an empty one is any."""
+    stream: str
+    work: Work
+    code: str = ""
+
+    def holds(self, results: list[Json]) -> bool:
+        """Whether the fault is named, or the habit is not."""
+        failed = [r for r in results if r["outcome"] == "fail" and f"{label(r['subject'])}/".startswith(self._subject)]
+        if self.code:
+            return any(result["code"] == self.code for result in failed)
+        return not any(result["severity"] in LOUD for result in failed)
+
+    @property
+    def _subject(self) -> str:
+        return f"APP/{self.stream}/"
 
 
-REPORTED = (
-    Reported(
-        "automagik-dev/omni#1124",
-        "a worker takes longer than ack_wait, its jobs come again and run again",
-        ("JSD410", "JSD408"),
-        "APP/SYNC/sync-worker",
-    ),
-    Reported(
-        "nats-io/nats-server#7760",
-        "three servers 2.10.26: an interest stream, two filters of a durable are changed, its leader steps down",
-        ("JSD207", "JSD720"),
-        "APP/FOO",
-    ),
-    Reported(
-        "synadia-io/flink-connector-nats#109",
-        "acknowledgements come only at checkpoints; 1,000 messages are pending, 3,000 wait, a pull request is open",
-        ("JSD403",),
-        "APP/FLINK/flink",
-    ),
-    Reported(
-        "hephaestus-build/Hephaestus#1456",
-        "disposable deployments leave a durable each behind, without clients, and messages wait",
-        ("JSD420", "JSD405"),
-        "APP/WEBHOOKS/",
-    ),
-    Reported(
-        "Wave-RF/WaveHouse#99",
-        "a compose file whose server has -js and no volume at its store directory (--manifest)",
-        ("JSD818",),
-    ),
-    Reported(
-        "decocms/studio#3630",
-        "a chunk is larger than max_payload; MAX_PAYLOAD_EXCEEDED in the log of the application (--logs)",
-        ("JSD603", "JSD612", "JSD511"),
-    ),
-    Reported(
-        "dogganidhal/noddde#134",
-        "a second replica binds a push durable without a queue group: `duplicate subscription` in its log (--logs)",
-        ("JSD418",),
-    ),
-    Reported(
-        "nats-io/nats-server#8423",
-        "three servers 2.12.8: a work queue with schedules and three replicas whose targets another stream sources",
-        ("JSD720",),
-    ),
-    Reported(
-        "nats-io/nats-server#8376",
-        "an atomic batch with true expectations per subject is refused with 10071; log of the application (--logs)",
-        ("JSD201", "JSD720"),
-    ),
-    Reported(
-        "mulgadc/spinifex#795",
-        "a watchdog stops and starts a server again and again while it recovers (log of the server)",
-        ("JSD805", "JSD839"),
-    ),
-    Reported(
-        "anycable/anycable#284",
-        "the servers of a cluster are replaced one after the other by servers with new names and empty stores; 10008",
-        ("JSD701",),
-    ),
-    Reported(
-        "MartinKalema/horizontal-scaling-convex#174",
-        "limits removed messages that a durable had not received: it resumes past a gap",
-        ("JSD206",),
-        "APP/DELTAS/replica",
-    ),
-    Reported(
-        "risingwavelabs/risingwave#25679",
-        "a source never acknowledges, its consumer wants explicit acknowledgements: all comes again and again",
-        ("JSD408", "JSD410"),
-        "APP/RW/source",
-    ),
-    Reported(
-        "dotnet/orleans#9975",
-        "one replica on three servers, and the server with it restarts: down",
-        ("JSD702", "JSD605"),
-        "APP/ORLEANS",
-    ),
-    Reported(
-        "gke-labs/kube-agents#1665",
-        "a NACK manifest raises maxConsumers of a running stream, which servers before 2.14 refuse (--manifest)",
-        ("JSD614",),
-    ),
-    Reported(
-        "mudler/LocalAI#10548",
-        "a login may not subscribe to agent.*.cancel (logs of server and application)",
-        ("JSD825",),
-    ),
-    Reported(
-        "nats-io/nats-server#8036",
-        "after a power failure a durable has the state of minutes before: its floor goes back (log of the server)",
-        ("JSD210", "JSD813"),
-    ),
-    Reported(
-        "taskiq-python/taskiq-nats#26",
-        "every start creates the stream anew, with another configuration: 10058 in the log of the application (--logs)",
-        ("JSD614",),
-    ),
-    Reported(
-        "ai-dynamo/dynamo#5861",
-        "a durable with an inactive_threshold of two minutes, whose instance is away longer now and then",
-        ("JSD414",),
-        "APP/KVEVENTS/router",
-    ),
-    Reported(
-        "nats-io/nats.ex#231",
-        "an object store is full: chunks are refused, and its client, which reads no acknowledgement, does not notice",
-        ("JSD603", "JSD633"),
-        "APP/OBJ_FILES",
-    ),
-    # Habits.
-    Reported(
-        "quarkiverse/quarkus-reactive-messaging-nats-jetstream#490",
-        "a worker with a backoff refuses one message of ten once, and processes it at the second delivery",
-    ),
-    Reported(
-        "nats-io/nats.py#791",
-        "an ephemeral pull consumer reads history and asks for more than there is, until its fetch times out",
-    ),
-    Reported(
-        "arun0009/idempotent#27", "two instances create the same keys of a bucket; the second is refused each time"
-    ),
-    Reported("nats-io/nats-server#7872", "MQTT clients publish retained messages; $MQTT_rmsgs has no direct access"),
-    Reported("nats-io/nats.docs#937", "a consumer with a name and without a durable name is read by its client"),
-    Reported("nats-io/nats.py#909", "keys of a bucket with a TTL expire without a marker while a watcher watches"),
-    Reported("nats-io/nats-server#8169", "a worker processes one message at a time: max_ack_pending 1, light load"),
-    Reported(
-        "gke-labs/kube-agents#1393",
-        "a login with few permissions closes an ordered consumer: one refused CONSUMER.DELETE in the server's log",
-    ),
-    Reported(
-        "gke-labs/kube-agents#930",
-        "a journal at its max_bytes with discard old rolls on, and its readers are at its end",
-    ),
-    Reported("nats-io/nats.py#811", "atomic batches are published; all but their last message get empty replies"),
-)
+REPORTED: list[Reported] = []
+
+
+def reported(thread: str, stream: str, code: str = "") -> Callable[[Work], Work]:
+    """Register what a thread reports."""
+
+    def register(work: Work) -> Work:
+        REPORTED.append(Reported(thread, stream, work, code))
+        return work
+
+    return register
+
+
+@reported("synadia-io/flink-connector-nats#109", "FLINK", "JSD403")
+async def acknowledges_at_checkpoints_only(site: Site) -> None:
+    await site.stream("FLINK")
+    await site.consumer("FLINK", "flink", ack_policy="all", ack_wait=3600 * SECOND_NS)
+    await site.fill("flink.x", 2000)
+    await site.fetch("FLINK", "flink", 1000, ack=False)
+    site.background(pulls("FLINK", "flink", batch=100)(site))
+
+
+@reported("hephaestus-build/Hephaestus#1456", "WEBHOOKS", "JSD405")
+async def disposable_deployments_leave_durables(site: Site) -> None:
+    await site.stream("WEBHOOKS")
+    for number in range(12):
+        await site.consumer("WEBHOOKS", f"preview-{number}")
+    site.background(publishes("webhooks.push", pause_s=0.2)(site))
+
+
+@reported("MartinKalema/horizontal-scaling-convex#174", "DELTAS", "JSD206")
+async def resumes_past_a_gap(site: Site) -> None:
+    await site.stream("DELTAS", max_msgs=50)
+    await site.consumer("DELTAS", "replica")
+    await site.publish("deltas.x", 20)
+    await site.fetch("DELTAS", "replica", 20)
+    await site.publish("deltas.x", 150)
+
+
+@reported("risingwavelabs/risingwave#25679", "RW", "JSD408")
+async def never_acknowledges(site: Site) -> None:
+    await site.stream("RW")
+    await site.consumer("RW", "source", ack_wait=2 * SECOND_NS)
+    await site.publish("rw.x", 30)
+    site.background(answers("RW", "source", _nothing)(site))
+
+
+@reported("ai-dynamo/dynamo#5861", "KVEVENTS", "JSD414")
+async def gone_after_two_minutes(site: Site) -> None:
+    await site.stream("KVEVENTS")
+    await site.consumer("KVEVENTS", "router", inactive_threshold=120 * SECOND_NS)
+    site.background(site.work("KVEVENTS", "router"))
+
+
+@reported("nats-io/nats.ex#231", "OBJ_FILES", "JSD603")
+async def an_object_without_some_of_its_chunks(site: Site) -> None:
+    subjects = ["$O.FILES.C.>", "$O.FILES.M.>"]
+    await site.stream("OBJ_FILES", subjects=subjects, discard="new", allow_rollup_hdrs=True, max_bytes=1 << 20)
+    for _ in range(12):
+        await site.store("$O.FILES.C.n1", b"x" * CHUNK, refusable=True)
+    about = {"name": "f", "bucket": "FILES", "nuid": "n1", "size": 12 * CHUNK, "chunks": 12}
+    await site.store("$O.FILES.M.Zg==", json.dumps(about).encode(), {"Nats-Rollup": "sub"})
+
+
+@reported("quarkiverse/quarkus-reactive-messaging-nats-jetstream#490", "NACKS")
+async def refuses_now_and_then(site: Site) -> None:
+    await site.stream("NACKS")
+    await site.consumer("NACKS", "orders", backoff=[30 * SECOND_NS, 60 * SECOND_NS], max_deliver=3)
+    site.background(acknowledges("NACKS", "orders", rare=b"-NAK")(site))
+    site.background(publishes("nacks.x", pause_s=0.1)(site))
+
+
+@reported("nats-io/nats.py#791", "HISTORY")
+async def asks_for_more_than_there_is(site: Site) -> None:
+    await site.stream("HISTORY")
+    await site.publish("history.x", 40)
+
+    async def read() -> None:
+        config = ConsumerConfig(ack_policy=AckPolicy.NONE, mem_storage=True, inactive_threshold=30)
+        while True:
+            subscription = await site.client.jetstream().pull_subscribe("history.x", config=config)
+            for _ in range(2):
+                with contextlib.suppress(*TIMEOUTS):
+                    await subscription.fetch(100, timeout=5)
+            await subscription.unsubscribe()
+
+    site.background(read())
+
+
+@reported("arun0009/idempotent#27", "KV_IDEMPOTENT")
+async def creates_a_key_that_is_there(site: Site) -> None:
+    await site.bucket("IDEMPOTENT")
+
+    async def create() -> None:
+        for number in itertools.count():
+            for _ in range(2):
+                key = f"$KV.IDEMPOTENT.{number}"
+                await site.client.request(key, b"1", timeout=5, headers={"Nats-Expected-Last-Subject-Sequence": "0"})
+            await asyncio.sleep(0.2)
+
+    site.background(create())
+
+
+@reported("nats-io/nats-server#7872", "$MQTT_rmsgs")
+async def retained_messages(site: Site) -> None:
+    port = next(iter(site.cluster.monitor(name, "/varz")["mqtt"]["port"] for name in site.cluster.names))
+    with contextlib.closing(mqtt_session(port, False)) as session:
+        topic = b"\x00\x06status"
+        session.sendall(bytes([0x33, len(topic) + 4]) + topic + b"\x00\x63on")
+        await asyncio.sleep(1)
+
+
+@reported("nats-io/nats.docs#937", "NAMED")
+async def a_name_without_a_durable_name(site: Site) -> None:
+    await site.stream("NAMED")
+    await site.consumer("NAMED", "dashboard", durable=False, inactive_threshold=300 * SECOND_NS)
+    site.background(site.work("NAMED", "dashboard"))
+    site.background(publishes("named.x", pause_s=0.2)(site))
+
+
+@reported("nats-io/nats.py#909", "KV_PRESENCE")
+async def keys_expire_without_a_marker(site: Site) -> None:
+    await site.bucket("PRESENCE", max_age=15 * SECOND_NS, duplicate_window=15 * SECOND_NS)
+    site.background(publishes("$KV.PRESENCE.worker", pause_s=1)(site))
+
+
+@reported("nats-io/nats-server#8169", "WMS")
+async def one_message_at_a_time(site: Site) -> None:
+    await site.stream("WMS")
+    await site.consumer("WMS", "parcels", max_ack_pending=1)
+    site.background(answers("WMS", "parcels", _acknowledged, 1)(site))
+    site.background(publishes("wms.x", pause_s=0.3)(site))
+
+
+@reported("gke-labs/kube-agents#930", "JOURNAL")
+async def a_journal_rolls_on(site: Site) -> None:
+    await site.stream("JOURNAL", max_bytes=200_000)
+    await site.consumer("JOURNAL", "reader")
+    site.background(site.work("JOURNAL", "reader", 0))
+    site.background(publishes("journal.x", size=1000)(site))
+
+
+@reported("nats-io/nats.py#811", "BATCH")
+async def batches_of_three(site: Site) -> None:
+    await site.stream("BATCH", allow_atomic=True)
+
+    async def batches() -> None:
+        for number in itertools.count():
+            named = {"Nats-Batch-Id": f"b{number}"}
+            for place in ("1", "2"):
+                await site.client.request("batch.x", b"x", headers={**named, "Nats-Batch-Sequence": place})
+            last = {**named, "Nats-Batch-Sequence": "3", "Nats-Batch-Commit": "1"}
+            await site.client.request("batch.x", b"x", headers=last, timeout=5)
+            await asyncio.sleep(0.5)
+
+    site.background(batches())
+
+
+def _nothing(_: Msg) -> bytes:
+    return b""
+
+
+def _acknowledged(_: Msg) -> bytes:
+    return b"+ACK"
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> list[Json]:
+    """What a check with the system account reports while all of it goes on."""
+    mqtt = f'mqtt {{ listen: "127.0.0.1:{free_ports(1)[0]}" }}\n'
+    with Cluster.launch(tmp_path_factory.mktemp("reported"), DEFAULT_VERSION, 1, extra_config=mqtt) as cluster:
+        return asyncio.run(_checked(cluster))
+
+
+async def _checked(cluster: Cluster) -> list[Json]:
+    site = Site.of(cluster, DEFAULT_VERSION, await nats.connect(cluster.servers("app")))
+    try:
+        await asyncio.gather(*(thread.work(site) for thread in REPORTED))
+        await asyncio.sleep(SETTLE_S)
+        _, report = await asyncio.to_thread(run_check, "--server", cluster.url("sys"))
+        found: list[Json] = report["results"]
+        return found
+    finally:
+        await site.rest()
+        await site.client.close()
+
+
+@pytest.mark.parametrize("thread", REPORTED, ids=lambda thread: thread.thread)
+def test_a_reported_fault_is_named_and_a_habit_is_not(results: list[Json], thread: Reported) -> None:
+    assert thread.holds(results), [r for r in results if r["outcome"] == "fail" and thread.stream in str(r["subject"])]

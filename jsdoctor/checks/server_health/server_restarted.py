@@ -153,22 +153,25 @@ def _all_at_once(
 
 _BROKEN = ("unclean", "interrupted")
 _CRASHES = 2
-"""Of the processes of a loop: many starts after stops in order are somebody's work."""
+"""Of the processes of a loop: many starts after stops in order are somebody's work, or that of a watchdog."""
 
 
 @check("server_health.restarted_logged")
 def restarted_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """A killed process logs nothing: only the next start shows it. Starts after a stop in order are no fault."""
+    """A killed process logs nothing: only the next start shows it. A start after a stop in order is no fault."""
     if not logs.has_server_logs:
         yield no_server_lines()
         return
     several = [loop for loop in logs.crash_loops if loop.unclean >= _CRASHES]
     loops = {loop.server: loop for loop in sorted(several, key=lambda loop: loop.starts)}
+    others = {loop.server: loop for loop in sorted(logs.crash_loops, key=lambda loop: loop.starts)}
     for server in dict.fromkeys(run.server for run in logs.runs):
         runs = index_of(logs).runs_of(server)
         broken = [run for run in runs if run.end in _BROKEN or run.panic]
         if broken or server in loops:
             yield _finding(server, runs, broken, loops.get(server))
+        elif server in others:
+            yield _stopped_and_started(others[server], runs)
         else:
             yield passed(Subject(kind="server", name=server))
 
@@ -186,6 +189,19 @@ def _finding(server: str, runs: Sequence[ProcessRun], broken: Sequence[ProcessRu
         severity=severity,
         measured=(len(broken) if loop is None else len(broken) or loop.starts, 0, "count"),
         between=(zoned((broken or runs)[0].last), zoned(last.last)),
+    )
+
+
+def _stopped_and_started(loop: CrashLoop, runs: Sequence[ProcessRun]) -> Finding:
+    """Information: who stops it does not show."""
+    return failed(
+        Subject(kind="server", name=loop.server),
+        f"it was stopped in order and started {times(loop.starts)}{when(loop.began, loop.ended)}: by an operator, or by"
+        " a watchdog that does not wait until it has recovered",
+        *(_observed(run) for run in runs[-3:]),
+        severity=Severity.INFO,
+        measured=(loop.starts, 0, "count"),
+        between=(zoned(loop.began), zoned(loop.ended)),
     )
 
 
