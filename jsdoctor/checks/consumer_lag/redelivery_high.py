@@ -41,7 +41,10 @@ def redelivery_high(trend: Trend, params: Params) -> Iterator[Finding]:
         share = Share(again, max(deliveries, 0))
         if last.num_pending and not acknowledged(history) and is_full(last):
             continue
-        if share.ratio < warn_at or not _again(history.readings[-2], last):
+        quiet = share.ratio < warn_at or not _again(history.readings[-2], last)
+        if (quiet or deliveries < enough) and _of_its_life(last).reaches(fail_at, least):
+            yield _since_created(last, fail_at)
+        elif quiet:
             yield passed(last.subject)
         elif deliveries < enough or not share.reaches(warn_at, least):
             reason = f"{again:,} of {deliveries:,} deliveries between the samples were repeated: too few for a share"
@@ -68,6 +71,36 @@ def _again(before: Consumer, after: Consumer) -> int:
 
 def _new(before: Consumer, after: Consumer) -> int:
     return after.delivered.stream_seq - before.delivered.stream_seq
+
+
+def _of_its_life(last: Consumer) -> Share:
+    """Repeats of all deliveries since it was created, while messages that came again wait for an acknowledgement.
+
+    No message's first delivery is beyond its newest stream sequence: what the consumer sequence is beyond that repeats.
+    """
+    deliveries = last.delivered.consumer_seq if last.num_redelivered else 0
+    return Share(max(deliveries - last.delivered.stream_seq, 0), deliveries)
+
+
+def _since_created(last: Consumer, threshold: float) -> Finding:
+    """Information: it may have been long ago, but for those that wait now."""
+    share = _of_its_life(last)
+    return failed(
+        last.subject,
+        f"at least {share.events:,} of {share.of:,} deliveries since it was created were repeats, and"
+        f" {counted(last.num_redelivered, 'message')} that came again now wait for an acknowledgement; a longer"
+        " --interval shows whether that goes on",
+        *(
+            last.observed(name, value)
+            for name, value in (
+                ("delivered.consumer_seq", last.delivered.consumer_seq),
+                ("delivered.stream_seq", last.delivered.stream_seq),
+                ("num_redelivered", last.num_redelivered),
+            )
+        ),
+        severity=Severity.INFO,
+        measured=(share.ratio, threshold, "ratio"),
+    )
 
 
 def _is_over(last: Consumer) -> bool:
