@@ -236,7 +236,7 @@ def check(
         if files:
             from jsdoctor.app.pieces import files_and_options
 
-            return run_check(judge_request(given), files_and_options(files, wanted_evidence(given)))
+            return run_check(judge_request(given), files_and_options(files, wanted_evidence(given, files=True)))
         return run_check(judge_request(given), wanted_evidence(given))
 
     raise typer.Exit(guarded(work, nagios=writes_nagios(given["output"], given["format"])))
@@ -353,7 +353,7 @@ def diagnose(
         from jsdoctor.cli.diagnose.run import run_diagnose
 
         beside = given_texts(text or (), given["logs"] or (), open_rulebook().rules)
-        wanted = beside.added_to(wanted_evidence(given))
+        wanted = beside.added_to(wanted_evidence(given, files=beside.files))
         return run_diagnose(
             replace(request_from(DiagnoseRequest, given), text=beside.words, told=beside.told, wanted=wanted)
         )

@@ -19,10 +19,13 @@ def judge_request(given: Mapping[str, Any]) -> JudgeRequest:
     return request_from(JudgeRequest, given)
 
 
-def wanted_evidence(given: Mapping[str, Any]) -> EvidenceRequest:
-    """What to read, with what the configuration file says of the sources that were given. Raises `Problem`."""
+def wanted_evidence(given: Mapping[str, Any], *, files: bool = False) -> EvidenceRequest:
+    """What to read, with what the configuration file says of the sources that were given. Raises `Problem`.
+
+    `files`: files are named beside the options.
+    """
     config = load_configuration(request_from(ConfigurationRequest, given))
-    return evidence_request(given, config.options)
+    return evidence_request(given, config.options, files=files)
 
 
 def audit_request(given: Mapping[str, Any]) -> EvidenceRequest:

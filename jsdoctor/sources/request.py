@@ -395,7 +395,9 @@ _MEANINGLESS: tuple[tuple[str, Callable[[EvidenceRequest], object], str, str], .
     ),
     (
         "reader",
-        lambda wanted: wanted.logs.paths or wanted.loki.url or wanted.kube.wanted or wanted.captured.bundle,
+        lambda wanted: (
+            wanted.logs.paths or wanted.loki.url or wanted.kube.wanted or wanted.captured.bundle or wanted.files
+        ),
         "there are no logs to read",
         "add --logs PATH",
     ),
@@ -425,11 +427,13 @@ def source_options() -> dict[str, Callable[[object], object]]:
     }
 
 
-def evidence_request(given: Mapping[str, Any], settings: Mapping[str, object] | None = None) -> EvidenceRequest:
+def evidence_request(
+    given: Mapping[str, Any], settings: Mapping[str, object] | None = None, *, files: bool = False
+) -> EvidenceRequest:
     """The request with what was given, by the keys of options. Raises `UsageProblem` for what does not fit.
 
     `settings` are those of a configuration file, by name: they stand in for what was not given, where it means
-    something.
+    something. `files`: files are named beside the options, which may be logs.
     """
     kinds = _kinds()
     unset = {key: value for name, value in (settings or {}).items() if not given.get(key := name.replace("-", "_"))}
@@ -442,7 +446,7 @@ def evidence_request(given: Mapping[str, Any], settings: Mapping[str, object] | 
     except ValueError as error:
         raise UsageProblem(str(error), "jsdoctor check --help lists the options") from None
     window = window_of(given.get("since"), given.get("until"))
-    wanted = EvidenceRequest(connection=connection_options(given), window=window, **requests)
+    wanted = EvidenceRequest(connection=connection_options(given), window=window, files=files, **requests)
     for name, needed, why, hint in _MEANINGLESS:
         options = [
             option

@@ -85,3 +85,11 @@ def test_a_mistake_is_named_with_its_line(tmp_path: Path, line: str, says: str) 
     assert done.returncode == 2
     assert "jsdoctor.toml:2: " in done.stderr
     assert says in done.stderr
+
+
+def test_an_option_of_logs_means_something_with_a_file(tmp_path: Path) -> None:
+    (tmp_path / "n1.log").write_text(START)
+    done = jsdoctor("check", "n1.log", "--timezone", "Europe/Berlin", "--format", "json", cwd=tmp_path)
+    assert "2026-07-21T08:00:00Z" in done.stdout, done.stderr
+    alone = jsdoctor("check", "--timezone", "Europe/Berlin", cwd=tmp_path)
+    assert (alone.returncode, "there are no logs to read" in alone.stderr) == (2, True)
