@@ -43,7 +43,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object | 
 _REAL = {"faults", "healthy", "real", "cli"}
 _SLOW = _REAL | {"spark", "sources", "remedy"}
 """Directories of tests that mostly wait for servers."""
-_LONG = {"faults", "spark"}
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -58,7 +57,7 @@ def _mixed(items: list[pytest.Item]) -> list[pytest.Item]:
     """After each module that waits its share of the others, so that processors have work while servers start.
 
     The tests of each rule stay together. Long modules come first, as a run that ends with one leaves workers idle:
-    those of faults and of Spark, and those with many tests.
+    those of faults, and those with many tests.
     """
     waiting: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     computing: defaultdict[str, list[pytest.Item]] = defaultdict(list)
@@ -66,9 +65,7 @@ def _mixed(items: list[pytest.Item]) -> list[pytest.Item]:
         groups = waiting if _SLOW & set(item.path.parts) else computing
         groups[rule_of(item.nodeid) or str(item.path)].append(item)
     others, mixed = sorted(computing.values(), key=len, reverse=True), list[pytest.Item]()
-    for place, (_, group) in enumerate(
-        sorted(waiting.items(), key=lambda named: not _LONG & set(Path(named[0]).parts))
-    ):
+    for place, (_, group) in enumerate(sorted(waiting.items(), key=lambda named: "faults" not in named[0])):
         share = others[len(others) * place // len(waiting) : len(others) * (place + 1) // len(waiting)]
         mixed += [*group, *(item for other in share for item in other)]
     return mixed or [item for other in others for item in other]
