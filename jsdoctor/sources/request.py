@@ -448,12 +448,7 @@ def evidence_request(
     window = window_of(given.get("since"), given.get("until"))
     wanted = EvidenceRequest(connection=connection_options(given), window=window, files=files, **requests)
     for name, needed, why, hint in _MEANINGLESS:
-        options = [
-            option
-            for option in given_options(getattr(wanted, name))
-            if option.lstrip("-").replace("-", "_") not in unset
-        ]
-        if options and not needed(wanted):
+        if (options := given_options(request_from(kinds[name], given))) and not needed(wanted):
             raise UsageProblem(f"{' and '.join(options)}: {why}", hint)
     if wanted.live.digests and not wanted.live.scan:
         raise UsageProblem(
