@@ -89,11 +89,19 @@ class RemoteGateway(msgspec.Struct, frozen=True):
     name: str = sent("")
 
 
+class DeniedSubjects(msgspec.Struct, frozen=True):
+    """Subjects that a remote lets neither in (`imports`) nor out (`exports`) of the leaf node."""
+
+    imports: tuple[str, ...] = ()
+    exports: tuple[str, ...] = ()
+
+
 class RemoteLeaf(msgspec.Struct, frozen=True):
     """A hub that a leaf node connects to, as configured: one connection of that account."""
 
     local_account: str = ""
     disabled: bool = False
+    deny: DeniedSubjects = DeniedSubjects()
 
 
 class ListenerOptions(msgspec.Struct, frozen=True):

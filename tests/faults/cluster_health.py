@@ -13,7 +13,7 @@ import time
 import nats
 import pytest
 from nats.aio.client import Client
-from nats.errors import Error
+from nats.errors import Error, NoRespondersError
 
 from tests.faults.planting import fault
 from tests.servers.deployments import (
@@ -578,3 +578,22 @@ def leaf_node_with_a_remote_for_each_server_of_the_hub(land: Landscape) -> str:
 
     goes_on(land, talk)
     return land.url(HUB[0], user="sys")
+
+
+@fault("JSD729", "site1")
+def leaf_node_that_denies_gets_of_its_hub(land: Landscape) -> str:
+    """https://github.com/nats-io/nats-server/issues/4819: a watch works, and a get finds no responders."""
+    hub(land, domain="hub")
+    stored(land.url(*HUB), "KV_prices", 0, subjects=["$KV.prices.>"], max_msgs_per_subject=1, allow_direct=True)
+    remotes = leaf_remotes(land, HUB, ("app",))
+    land.start("site1", server("site1") + remotes.replace("APP", 'APP, deny_exports: ["$JS.hub.API.DIRECT.>"]'))
+    land.wait_leafs("site1", 1)
+
+    async def get(client: Client) -> bool:
+        with contextlib.suppress(NoRespondersError):
+            await client.request("$JS.hub.API.DIRECT.GET.KV_prices.$KV.prices.tea", timeout=5)
+            return True
+        return False
+
+    assert not do(land.url("site1"), get)
+    return land.url("site1", user="sys")
