@@ -18,6 +18,7 @@ class CollectionPlan(msgspec.Struct, frozen=True):
     `keep_bodies`: replies are kept as they came, for a bundle or for what is sent back.
     `ack_metrics`: listen to the metrics of consumers that have them switched on. `near_subjects`: request the subjects
     of streams where a filter never matched anything. `host`: read this host before the first and after the last sample.
+    `interest`: request whether leaders of idle streams listen to their subjects.
     `addresses`: try the addresses that servers give to clients. `subscriptions`: list those of each connection.
     """
 
@@ -35,6 +36,7 @@ class CollectionPlan(msgspec.Struct, frozen=True):
     links: bool = True
     claims: bool = True
     mappings: bool = True
+    interest: bool = True
     clocks: bool = True
     ntp: tuple[str, ...] = ()
     scan: tuple[ScanTarget, ...] = ()
@@ -49,7 +51,7 @@ class CollectionPlan(msgspec.Struct, frozen=True):
 
 _SWITCHES = (
     *("assets", "consumers", "servers", "accounts", "server_rates", "raft", "connections", "links", "claims"),
-    *("mappings", "subscriptions", "clocks", "ack_metrics", "near_subjects"),
+    *("mappings", "interest", "subscriptions", "clocks", "ack_metrics", "near_subjects"),
 )
 """Parts of a plan that are collected or not; the others take values."""
 

@@ -13,6 +13,7 @@ from jsdoctor.model.defect import KnownDefects
 from jsdoctor.model.evidence import Evidence
 from jsdoctor.model.host import HostFacts
 from jsdoctor.model.kubernetes import KubernetesFacts
+from jsdoctor.model.leader_interest import LeaderInterest
 from jsdoctor.model.links import Links
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import Manifests, RunningConfigurations
@@ -39,6 +40,7 @@ KINDS: tuple[type[Evidence], ...] = (
     Topology,
     AccountClaims,
     AccountMappings,
+    LeaderInterest,
     Accounts,
     ConnectedServer,
     ApiRefusals,

@@ -43,6 +43,7 @@ class Endpoint(StrEnum):
     The body of `ACK_METRICS` is a list of the metrics that were received while samples were taken, as the server wrote
     them.
     The body of `CLIENT_ADDRESSES` is what became of each address in `CONNECT_INFO` (`model.client_addresses`).
+    The body of `SUBSZ` is which leaders listen to the subjects of their streams (`model.leader_interest`).
     The body of `PACKETS` is the result of reading captures (`packets.kept`), never the packets. The bodies of
     `HOST` (`sources.host`) and `KUBERNETES` (`model.kubernetes`) have our own form.
     """
@@ -59,6 +60,7 @@ class Endpoint(StrEnum):
     LEAFZ = "LEAFZ"
     ROUTEZ = "ROUTEZ"
     ACCOUNTZ = "ACCOUNTZ"
+    SUBSZ = "SUBSZ"
     STREAM_LIST = "STREAM.LIST"
     CONSUMER_LIST = "CONSUMER.LIST"
     STREAM_INFO_AGAIN = "STREAM.INFO.again"

@@ -18,6 +18,7 @@ from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.host import HostFacts, HostReading
+from jsdoctor.model.leader_interest import LeaderInterest
 from jsdoctor.model.links import Links
 from jsdoctor.model.manifest import RunningConfigurations
 from jsdoctor.model.near_subjects import NearSubjects
@@ -139,10 +140,12 @@ def _reports(sample: Sample, known: _EarlierFacts, present: ByKind, gaps: list[G
     present.put(subscriptions_of(connections))
     present.put(claims)
     present.put(account_mappings(sample.exchanges, known.identities))
+    interest, garbled = own_form(sample.exchanges, Endpoint.SUBSZ, LeaderInterest)
+    present.put(interest[-1] if interest else None)
     if (links := reports.links()) is not None:
         before = present.of(Links)
         present.put(links.after(before) if before is not None else links)
-    gaps.extend((*reports.gaps, *unread))
+    gaps.extend((*reports.gaps, *unread, *(unreadable(exchange, error) for exchange, error in garbled)))
 
 
 def _topology(present: ByKind) -> None:

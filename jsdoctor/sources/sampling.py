@@ -23,6 +23,7 @@ from jsdoctor.sources.servers.ack_metrics import AckListener, are_sampled
 from jsdoctor.sources.servers.addresses import try_addresses
 from jsdoctor.sources.servers.ask import Asker, NoReplyError, Why
 from jsdoctor.sources.servers.collection_result import CollectionResult, LiveSource, Progress, no_progress
+from jsdoctor.sources.servers.leader_interest import ask_leader_interest
 from jsdoctor.sources.servers.near_subjects import ask_near_subjects
 from jsdoctor.sources.servers.system import SystemSource, find_servers
 from jsdoctor.sources.servers.unanswered import unanswered
@@ -83,17 +84,28 @@ async def gather(
     if listener:
         await listener.into(received := CollectionResult())
         samples[-1] = _joined(samples[-1], received)
-    if plan.near_subjects and connection and samples:
-        await ask_near_subjects(Asker(connection, plan.timeout_s), js_api_prefix, samples, near := CollectionResult())
-        samples[-1] = _joined(samples[-1], near)
-    if plan.addresses and connection and samples:
-        progress("trying the addresses that servers give to clients")
-        samples[-1] = _joined(samples[-1], CollectionResult(exchanges=[await try_addresses(connection)]))
+    if connection and samples:
+        samples[-1] = _joined(samples[-1], await _further(connection, samples, plan, js_api_prefix, progress))
     if plan.scan and samples:
         seen = {exchange.access for sample in samples for exchange in sample.exchanges}
         reader = None if Access.SYSTEM in seen else connection
         samples[-1] = _joined(samples[-1], await _scan(reader, js_api_prefix, plan, progress))
     return tuple(samples)
+
+
+async def _further(
+    connection: Connection, samples: list[Sample], plan: CollectionPlan, js_api_prefix: str, progress: Progress
+) -> CollectionResult:
+    """What is requested once, because of what the samples show."""
+    asker, further = Asker(connection, plan.timeout_s), CollectionResult()
+    if plan.near_subjects:
+        await ask_near_subjects(asker, js_api_prefix, samples, further)
+    if plan.interest:
+        further.exchanges += await ask_leader_interest(asker, samples)
+    if plan.addresses:
+        progress("trying the addresses that servers give to clients")
+        further.exchanges.append(await try_addresses(connection))
+    return further
 
 
 def _ask_ntp(plan: CollectionPlan) -> asyncio.Task[CollectionResult] | None:

@@ -40,7 +40,7 @@ from tests.servers.landscape import (
     server,
 )
 from tests.servers.relay import Relay
-from tests.support.deployment import add_consumer, api
+from tests.support.deployment import add_consumer, add_stream, api
 from tests.support.site import SECOND_NS
 
 ALONE = ("--set", "JSD726.start_up=5s", "--samples", "5")
@@ -597,3 +597,26 @@ def leaf_node_that_denies_gets_of_its_hub(land: Landscape) -> str:
 
     assert not do(land.url("site1"), get)
     return land.url("site1", user="sys")
+
+
+@fault("JSD730", "APP/ORDERS", before=(2, 11))
+def leader_that_lost_its_subscription(land: Landscape) -> str:
+    """https://github.com/nats-io/nats-server/issues/5738: two updates at once leave 2.10 with a leader that is deaf."""
+    cluster(land)
+
+    async def is_deaf(client: Client) -> bool:
+        await client.request("$JS.API.STREAM.DELETE.ORDERS", timeout=5)
+        await add_stream(client, "ORDERS", subjects=["orders"], num_replicas=1)
+        both = ({"name": "ORDERS", "num_replicas": n, "subjects": [f"orders.{n}"]} for n in (1, 3))
+        requests = (client.request("$JS.API.STREAM.UPDATE.ORDERS", json.dumps(u).encode(), timeout=5) for u in both)
+        await asyncio.gather(*requests)
+        await asyncio.sleep(2)
+        try:
+            await client.request((await api(client, "STREAM.INFO.ORDERS"))["config"]["subjects"][0], timeout=5)
+        except NoRespondersError:
+            return True
+        return False
+
+    land.wait_for(lambda: do(land.url("n1"), is_deaf), "a leader without its subscription", 120)
+    time.sleep(31)
+    return land.url("n1", user="sys")

@@ -342,6 +342,17 @@ def _add_addresses(sample: Json, edit: Json) -> None:
     sample["exchanges"].append(asked | {"round_trip_ns": 0, "body": body})
 
 
+def _add_interest(sample: Json, edit: Json) -> None:
+    """Whether leaders listen to the first subject of streams at rest, by account and stream."""
+    at, streams = sample["taken_at"], []
+    for path, found in edit["listens"].items():
+        account, stream = path.split("/")
+        streams.append({"account": account, "stream": stream, "server": "n1", "listens_to": "orders.>", "found": found})
+    body = {"streams": [stream | {"at": at} for stream in streams]}
+    asked = {"access": "system", "endpoint": "SUBSZ", "target": "$SYS.REQ.SERVER.PING.SUBSZ", "asked_at": at}
+    sample["exchanges"].append(asked | {"round_trip_ns": 0, "body": body})
+
+
 def _add_kubernetes(sample: Json, edit: Json) -> None:
     """Three pods of a StatefulSet on three nodes as the Helm chart makes them, with bound claims and its budget."""
     at = datetime.fromisoformat(sample["taken_at"])
@@ -651,6 +662,7 @@ def _clock(exchange: Json) -> datetime:
 _ADDED: dict[str, tuple[int, Callable[[Json, Json], None]]] = {
     "host": (-1, _add_host),
     "addresses": (-1, _add_addresses),
+    "listens": (-1, _add_interest),
     "kube": (-1, _add_kubernetes),
     "reply": (0, _add_reply),
     "refused": (0, _refuse),

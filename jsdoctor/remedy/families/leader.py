@@ -62,7 +62,7 @@ class _StepDown(Operation):
 class StreamStepDown(_StepDown):
     """The leader of a stream. Values: `to`, the server that shall lead (2.11+)."""
 
-    name, operation = "stream.step_down", "stream.step_down"
+    name, risk, operation = "stream.step_down", Risk.DISRUPTIVE, "stream.step_down"
     request = "STREAM.LEADER.STEPDOWN.{name}"
 
     def commands(self, subject: Subject, values: Values) -> tuple[str, ...]:

@@ -1,0 +1,24 @@
+"""JSD730: a leader that does not subscribe to its stream's subjects, so that nothing is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, failed, passed
+from jsdoctor.model.leader_interest import LeaderInterest
+
+
+@check("cluster_health.leader_interest")
+def leader_interest(interest: LeaderInterest) -> Iterator[Finding]:
+    """A subscription of a client to the very same subject hides it."""
+    for stream in interest.streams:
+        if stream.found:
+            yield passed(stream.subject)
+        else:
+            yield failed(
+                stream.subject,
+                f"its leader {stream.server} does not subscribe to {stream.listens_to}: publishes get 'no responders',"
+                " and nothing is stored until it has another leader or that server is restarted",
+                stream.observed,
+            )

@@ -1,0 +1,102 @@
+"""Requests whether the leaders of idle streams subscribe to their subjects (JSD730)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from operator import itemgetter
+from typing import NamedTuple
+
+import msgspec
+
+from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
+from jsdoctor.model.leader_interest import LeaderInterest, Listening
+from jsdoctor.replies.decoding import ReplyError, StreamReply, decode
+from jsdoctor.replies.jsz import read_jsz
+from jsdoctor.sources.servers.ask import Asker, NoReplyError, TimedReply
+
+_MOST = 10
+"""For each request a server looks through all subscriptions of its clients in the account."""
+_SILENCE = timedelta(seconds=30)
+_PAUSE_S = 1.0
+_REQUEST = "$SYS.REQ.SERVER.PING.SUBSZ"
+
+
+class _Subscription(msgspec.Struct, frozen=True):
+    subject: str = ""
+
+
+class _Subsz(msgspec.Struct, frozen=True):
+    subscriptions_list: tuple[_Subscription, ...] = ()
+
+
+class _SubszEnvelope(msgspec.Struct, frozen=True):
+    data: _Subsz
+
+
+class _Led(NamedTuple):
+    """A stream and its leader; `account_id` is what the server knows its account by."""
+
+    account: str
+    account_id: str
+    server: str
+    stream: StreamReply
+
+
+async def ask_leader_interest(asker: Asker, samples: Sequence[Sample]) -> tuple[Exchange, ...]:
+    """Whether each leader of an idle stream listens, in a form of our own; nothing if there is none."""
+    asked_at = datetime.now(UTC)
+    answers = await asyncio.gather(*(_listening(asker, led) for led in _at_rest(samples)))
+    if not (streams := tuple(filter(None, answers))):
+        return ()
+    return (
+        Exchange(Access.SYSTEM, Endpoint.SUBSZ, _REQUEST, asked_at, 0, msgspec.json.encode(LeaderInterest(streams))),
+    )
+
+
+async def _listening(asker: Asker, led: _Led) -> Listening | None:
+    """None without a reply. It is requested twice, as a leader that was just elected subscribes late."""
+    try:
+        reply = await _subscriptions(asker, led)
+        if not _is_found(led, reply):
+            await asyncio.sleep(_PAUSE_S)
+            reply = await _subscriptions(asker, led)
+        found = _is_found(led, reply)
+    except (NoReplyError, ReplyError):
+        return None
+    config = led.stream.config
+    return Listening(led.account, config.name, led.server, config.subjects[0], found, reply.asked_at)
+
+
+def _at_rest(samples: Sequence[Sample]) -> list[_Led]:
+    """Those that got a message last come first: they are the ones that may have fallen silent."""
+    latest = samples[0].taken_at - _SILENCE
+    silent = [(last, led) for led in _led(samples[-1]) if (last := led.stream.state.last_ts) and last < latest]
+    return [led for _, led in sorted(silent, key=itemgetter(0), reverse=True)[:_MOST]]
+
+
+def _led(sample: Sample) -> Iterator[_Led]:
+    """Streams with subjects of their own, as their leaders show them."""
+    for exchange in sample.exchanges:
+        if exchange.endpoint is not Endpoint.JSZ or exchange.access is not Access.SYSTEM:
+            continue
+        try:
+            sender, reply, *_ = read_jsz(exchange)
+        except ReplyError:
+            continue
+        for account in reply.account_details or ():
+            for stream in account.stream_detail or ():
+                if stream.config.subjects and (stream.cluster is None or stream.cluster.leader == sender.name):
+                    yield _Led(account.name, account.id or account.name, sender.name, stream)
+
+
+async def _subscriptions(asker: Asker, led: _Led) -> TimedReply:
+    literal = led.stream.config.subjects[0].replace("*", "x").replace(">", "x")
+    options = {"subscriptions": True, "test": literal, "account": led.account_id, "limit": 1000}
+    return await asker.one(_REQUEST, msgspec.json.encode({**options, "server_name": led.server, "exact_match": True}))
+
+
+def _is_found(led: _Led, reply: TimedReply) -> bool:
+    listed = decode(reply.body, _SubszEnvelope).data.subscriptions_list
+    return any(each.subject == led.stream.config.subjects[0] for each in listed)
