@@ -14,9 +14,11 @@ from pathlib import PurePath
 
 import msgspec
 
+from jsdoctor.manifests.kubernetes_containers import Json
 from jsdoctor.manifests.server_arguments import Arguments, Word, names_server, words_of
+from jsdoctor.manifests.sidecars import sidecar_of
 from jsdoctor.manifests.tree import Tree
-from jsdoctor.model.manifest import DeclaredServers, FilePosition
+from jsdoctor.model.manifest import DeclaredServers, DeclaredSidecar, FilePosition
 
 _DEFAULT_STORE = "/tmp/nats"  # noqa: S108 - where a server in a container keeps its streams without store_dir
 
@@ -176,6 +178,25 @@ def mounts_of(tree: Tree) -> Iterator[ConfigMount]:
                     servers=size,
                     container=container.place,
                 )
+
+
+def sidecars(objects: Sequence[Tree]) -> Iterator[DeclaredSidecar]:
+    """The proxies of a service mesh beside the containers of nats-server, with the Services of the same namespace."""
+    services = [tree for tree in objects if tree.text("kind") == "Service"]
+    for tree in objects:
+        metadata = tree.get("metadata") if tree.text("kind") == "Pod" else tree.get("spec", "template", "metadata")
+        namespace = tree.text("metadata", "namespace")
+        near = [_json(of) for of in services if _same(namespace, of.text("metadata", "namespace"))]
+        for pod, container, _, _ in _containers(tree):
+            sidecar = sidecar_of(_json(metadata), _json(pod), _json(container), near, planned=True)
+            if sidecar is not None:
+                name = tree.text("metadata", "name") or tree.place.file
+                yield DeclaredSidecar(place=container.place, name=name, sidecar=sidecar)
+
+
+def _json(tree: Tree | None) -> Json:
+    plain = tree.plain() if tree is not None else None
+    return plain if isinstance(plain, dict) else {}
 
 
 def _replicas(tree: Tree) -> int | None:

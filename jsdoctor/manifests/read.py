@@ -60,6 +60,8 @@ class FileDeclarations:
     problems: list[tuple[str, FilePosition]] = field(default_factory=list)
     mounts: list[ConfigMount] = field(default_factory=list)
     generated: list[GeneratedMap] = field(default_factory=list)
+    objects: list[Tree] = field(default_factory=list)
+    """Services, and workloads that run nats-server."""
 
     @property
     def found(self) -> tuple[str, ...]:
@@ -205,8 +207,15 @@ def _resource(declared: FileDeclarations, tree: Tree, readers: Readers) -> None:
     elif charts := helm_sources.releases(tree, readers.yaml):
         _charts(declared, charts)
     else:
-        declared.servers += containers.of_workload(tree)
-        declared.mounts += containers.mounts_of(tree)
+        _workload(declared, tree)
+
+
+def _workload(declared: FileDeclarations, tree: Tree) -> None:
+    servers = list(containers.of_workload(tree))
+    declared.servers += servers
+    declared.mounts += containers.mounts_of(tree)
+    if servers or tree.text("kind") == "Service":
+        declared.objects.append(tree)
 
 
 def _charts(declared: FileDeclarations, charts: Iterable[helm_sources.ChartRelease]) -> None:

@@ -16,6 +16,7 @@ from jsdoctor.model.evidence import Evidence, EvidenceSource, not_offered
 from jsdoctor.model.exchange import Endpoint
 from jsdoctor.model.finding import Observation, Subject
 from jsdoctor.model.manifest import DeclaredServers
+from jsdoctor.model.sidecar import Sidecar
 
 _SERVER_ALONE = (2, 11)
 
@@ -118,6 +119,7 @@ class ServerPod(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     started: datetime | None = None
     configuration: str = ""
     shutdown: Shutdown | None = None
+    sidecar: Sidecar | None = None
     container: ServerContainer
 
     @property

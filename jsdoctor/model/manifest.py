@@ -12,6 +12,7 @@ from jsdoctor.model.evidence import Evidence, EvidenceSource, not_offered
 from jsdoctor.model.finding import Observation, Subject
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 from jsdoctor.model.server_defaults import consumer_as_stored, stream_as_stored
+from jsdoctor.model.sidecar import Sidecar
 
 
 class FilePosition(msgspec.Struct, frozen=True, gc=False):
@@ -183,6 +184,19 @@ class DeclaredServers(msgspec.Struct, frozen=True, kw_only=True):
         return self.at(setting).shows(value)
 
 
+class DeclaredSidecar(msgspec.Struct, frozen=True, kw_only=True):
+    """The proxy of a service mesh that a workload of servers will have in its pods."""
+
+    place: FilePosition
+    name: str
+    sidecar: Sidecar
+
+    @property
+    def subject(self) -> Subject:
+        """The servers as the subject of a finding."""
+        return Subject(kind="server", name=self.name)
+
+
 class DeclaredLogin(msgspec.Struct, frozen=True, kw_only=True):
     """An Account resource of NACK: how the controller logs in. Secrets are counted, never kept.
 
@@ -223,6 +237,7 @@ class Manifests(Evidence, frozen=True, kw_only=True):
     consumers: tuple[DeclaredConsumer, ...] = ()
     servers: tuple[DeclaredServers, ...] = ()
     logins: tuple[DeclaredLogin, ...] = ()
+    sidecars: tuple[DeclaredSidecar, ...] = ()
     subject_counts: Mapping[str, Mapping[str, int]] = {}
     """Messages by subject of deployed streams whose limit per subject is lowered, if they could be collected."""
 

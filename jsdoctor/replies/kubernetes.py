@@ -18,6 +18,7 @@ from jsdoctor.manifests.kubernetes_containers import (
     text,
     whole,
 )
+from jsdoctor.manifests.sidecars import sidecar_of
 from jsdoctor.model.exchange import Endpoint, Exchange
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
@@ -56,13 +57,13 @@ def set_sizes(sets: Iterable[ServerSet] | None, pods: Sequence[ServerPod]) -> di
     return {**Counter(pod.owner for pod in pods if pod.owner), **{pods.name: pods.replicas for pods in sets or ()}}
 
 
-def server_pods(pods: Iterable[Json]) -> tuple[ServerPod, ...]:
-    """The pods with a container of nats-server, by name."""
-    result = (pod for candidate in pods if (pod := _server_pod(candidate)) is not None)
+def server_pods(pods: Iterable[Json], services: Sequence[Json] | None = None) -> tuple[ServerPod, ...]:
+    """The pods with a container of nats-server, by name. `services` are those of their namespace."""
+    result = (pod for candidate in pods if (pod := _server_pod(candidate, services)) is not None)
     return tuple(sorted(result, key=lambda pod: pod.name))
 
 
-def _server_pod(pod: Json) -> ServerPod | None:
+def _server_pod(pod: Json, services: Sequence[Json] | None = None) -> ServerPod | None:
     metadata, spec, status = (inner(pod, key) for key in ("metadata", "spec", "status"))
     container = server_container(spec)
     name = metadata.get("name")
@@ -92,6 +93,7 @@ def _server_pod(pod: Json) -> ServerPod | None:
         started=moment(status.get("startTime")),
         configuration=configuration_name(spec),
         shutdown=shutdown_of(spec, container),
+        sidecar=sidecar_of(metadata, spec, container, services),
         container=container_of(container, status),
     )
 

@@ -126,6 +126,10 @@ def deploy(
             "conditions": [{"type": "PodScheduled", "status": "True"}],
         }
         cluster.create(f"{_INSIDE}/pods", pod, object_status)
+    ports = {"name": "nats", "port": 4222, "targetPort": 4222, "appProtocol": "tcp"}
+    for name, more in (("nats", {}), ("nats-headless", {"clusterIP": "None"})):
+        service = {"selector": _LABELS, "ports": [ports], **more}
+        cluster.create(f"{_INSIDE}/services", {"metadata": {"name": name}, "spec": service})
     box = {"containers": [{"name": "nats-box", "image": "natsio/nats-box:0.18.1"}], "nodeName": nodes[0]}
     cluster.create(f"{_INSIDE}/pods", {"metadata": {"name": "nats-box-0"}, "spec": box}, {"phase": "Running"})
     if budget is not None:

@@ -27,6 +27,7 @@ ACCOUNT = "look-jsdoctor"
 SETTINGS = ("kube.enabled=true", "kube.createClusterRole=true", f"kube.namespace={NAMESPACE}", "nats.servers=")
 RIGHTS = {
     ("list", "pods"),
+    ("list", "services"),
     ("list", "persistentvolumeclaims"),
     ("list", "events"),
     ("get", "pods/log"),
@@ -39,10 +40,11 @@ RIGHTS = {
 }
 """All that the account may do with objects."""
 
-OF_PODS = {f"JSD{number}" for number in range(831, 845)} - {"JSD835"}
+OF_PODS = {*(f"JSD{number}" for number in range(831, 845)), "JSD853"} - {"JSD835"}
 """Rules on what Kubernetes knows. JSD835 is for streams that are not on all servers, and here are three."""
 
 WITHOUT: dict[str, set[str]] = {
+    "services": {"JSD853"},
     "persistentvolumeclaims": {"JSD834", "JSD837"},
     "events": set(),
     "pods/log": set(),
@@ -61,7 +63,8 @@ OPTIONAL = {"configmaps", "nodes", "storageclasses"}
 @pytest.fixture(scope="module")
 def kube(nats: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubeCluster]:
     """Servers that have read their configuration, and the chart's account with its roles beside them."""
-    with lab(nats, tmp_path_factory.mktemp("kube"), containers=dict.fromkeys(nats.names, _SIZED)) as (cluster, _):
+    sized, meshed = dict.fromkeys(nats.names, _SIZED), dict.fromkeys(nats.names, _MESHED)
+    with lab(nats, tmp_path_factory.mktemp("kube"), containers=sized, specs=meshed) as (cluster, _):
         for name in nats.names:
             os.kill(nats.node(name).pid, signal.SIGHUP)
         cluster.create("/api/v1/namespaces", {"metadata": {"name": RELEASED_IN}})
@@ -75,6 +78,7 @@ def kube(nats: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ku
         yield cluster
 
 
+_MESHED = {"initContainers": [{"name": "istio-proxy", "image": "istio/proxyv2:1.27.0"}]}
 _SIZED = {"resources": {"limits": {"memory": "1Gi"}}, "env": [{"name": "GOMEMLIMIT", "value": "900MiB"}]}
 
 

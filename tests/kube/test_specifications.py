@@ -20,6 +20,7 @@ from tests.servers import Cluster
 pytestmark = [pytest.mark.real, pytest.mark.nightly, pytest.mark.xdist_group("kube")]
 
 Json = dict[str, Any]
+_MESHES = {"n1": "istio", "n2": "linkerd"}
 _ROLE = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{NAMESPACE}/roles/jsdoctor"
 _MAP = f"/api/v1/namespaces/{NAMESPACE}/configmaps/{CONFIG_MAP}"
 
@@ -63,6 +64,30 @@ def test_faults_of_specifications_are_named(nats: Cluster, tmp_path: Path) -> No
     assert failed["JSD841"] == ["n3"]
     assert failed["JSD842"] == failed["JSD843"] == ["nats"]
     assert "leaves earlier pods as they are" in message(report, "JSD842", "nats")
+
+
+def test_a_proxy_that_waits_is_named(nats: Cluster, tmp_path: Path) -> None:
+    """With the Services of the chart Istio waits for no client, and Linkerd does."""
+    proxies = {name: {"initContainers": [{"name": f"{mesh}-proxy", "image": mesh}]} for name, mesh in _MESHES.items()}
+    only = ("--select", "JSD853")
+    with lab(nats, tmp_path, specs=proxies) as (kube, _):
+        _, report = check(kube, tmp_path, *only)
+        assert failures(report) == {"JSD853": ["n2"]}
+        assert "port 4222 is not declared as opaque by its pod" in message(report, "JSD853", "n2")
+        service = f"/api/v1/namespaces/{NAMESPACE}/services/nats"
+        kube.call("PATCH", service, {"spec": {"ports": [{"name": "nats", "port": 4222}]}})
+        pod = f"/api/v1/namespaces/{NAMESPACE}/pods/n2"
+        kube.call("PATCH", pod, {"metadata": {"annotations": {"config.linkerd.io/opaque-ports": "4222"}}})
+        _, report = check(kube, tmp_path, *only)
+        assert failures(report) == {"JSD853": ["n1", "n2"]}
+        assert "by Service nats)" in message(report, "JSD853", "n1")
+        role = kube.call("GET", _ROLE)
+        for rule in role["rules"]:
+            rule["resources"] = [name for name in rule["resources"] if name != "services"]
+        kube.call("PUT", _ROLE, role)
+        code, report = check(kube, tmp_path, *only)
+    assert (code, outcomes(report)["JSD853"]) == (3, "not_evaluated")
+    assert [gap["how_to_get"] for gap in report["gaps"] if gap["requested"]] == ["allow `list` on services"]
 
 
 def test_missing_pods_are_counted(nats: Cluster, tmp_path: Path) -> None:

@@ -83,6 +83,8 @@ def read_cluster(api: KubeApi, namespace: str) -> KubeSample:
             gaps.append(Gap("kubernetes", subject, problem.message, problem.hint, requested=requested))
             return None
 
+    if any(pod.sidecar for pod in servers):
+        servers = server_pods(pods, optional(f"/api/v1{inside}/services", "services"))
     claims = optional(f"/api/v1{inside}/persistentvolumeclaims", "persistentvolumeclaims")
     budgets = optional(f"/apis/policy/v1{inside}/poddisruptionbudgets", "poddisruptionbudgets")
     events = optional(f"/api/v1{inside}/events", "events", ("fieldSelector=type%3DWarning",))

@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 
 import msgspec
 
-from jsdoctor.manifests.containers import joined
+from jsdoctor.manifests.containers import joined, sidecars
 from jsdoctor.manifests.read import CONF, YAML, FileDeclarations, Readers, YamlReader, may_declare, read_manifest
 from jsdoctor.manifests.tree import ManifestError, Tree
 from jsdoctor.model.manifest import FilePosition, ManifestFile, Manifests
@@ -51,7 +51,7 @@ def load_manifests(paths: Sequence[str]) -> Manifests:
             files.append(ManifestFile(path=shown, problem=error.says, place=error.place, named=wanted))
             continue
         files += _told(shown, declared, named=path.named)
-        for name in ("streams", "consumers", "servers", "logins", "mounts", "generated"):
+        for name in ("streams", "consumers", "servers", "logins", "mounts", "generated", "objects"):
             getattr(all_of, name).extend(getattr(declared, name))
     servers = [server for server in all_of.servers if os.path.normpath(server.place.file) not in included.paths]
     return Manifests(
@@ -60,6 +60,7 @@ def load_manifests(paths: Sequence[str]) -> Manifests:
         consumers=tuple(all_of.consumers),
         servers=tuple(joined(servers, all_of.mounts, all_of.generated)),
         logins=tuple(all_of.logins),
+        sidecars=tuple(sidecars(all_of.objects)),
     )
 
 
@@ -75,7 +76,7 @@ def _shown(path: str, base: Path) -> str:
 
 
 def _told(path: str, declared: FileDeclarations, *, named: bool) -> list[ManifestFile]:
-    if not declared.found and not declared.problems and named:
+    if not declared.found and not declared.problems and not declared.objects and named:
         return [ManifestFile(path=path, problem="nothing in it is a manifest that is known here", named=True)]
     problems = [ManifestFile(path=path, problem=text, place=place, named=True) for text, place in declared.problems]
     return [ManifestFile(path=path, found=declared.found, named=named), *problems]

@@ -1,0 +1,110 @@
+"""Pods behind the proxy of a service mesh, and what declares the ports on which nats-server sends the first bytes.
+
+On a port without a declaration the proxy waits for the first bytes of the client, which waits for INFO.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from jsdoctor.manifests.kubernetes_containers import Json, elements, inner, text, whole
+from jsdoctor.model.sidecar import Mesh, Sidecar, SidecarPort
+
+_PROXIES = {"istio-proxy": Mesh.ISTIO, "linkerd-proxy": Mesh.LINKERD}
+_PORTS = {"nats": 4222, "client": 4222, "leafnodes": 7422, "leafnode": 7422, "gateway": 7222}
+"""Ports on which the side that connects waits for INFO, by name. It does not on those of routes, MQTT and WebSocket."""
+_TCP_OF_ISTIO = ("tcp", "tls", "https")
+_HTTP_OF_LINKERD = ("http", "kubernetes.io/h2c")
+"""Every other `appProtocol` makes a port opaque (linkerd2: policy-controller/grpc/src/outbound.rs)."""
+_OPAQUE = "config.linkerd.io/opaque-ports"
+_SKIPPED = "config.linkerd.io/skip-inbound-ports"
+_EXCLUDED = "traffic.sidecar.istio.io/excludeInboundPorts"
+_INCLUDED = "traffic.sidecar.istio.io/includeInboundPorts"
+
+
+def sidecar_of(
+    metadata: Json, spec: Json, container: Json, services: Iterable[Json] | None, *, planned: bool = False
+) -> Sidecar | None:
+    """The proxy in a pod and the ports of its server behind it; None without a proxy, as in the network of the node.
+
+    `services` are those of its namespace. `planned`: the pod is a template, into which the
+    mesh puts its proxy, and its Services may be elsewhere.
+    """
+    mesh = next((_PROXIES[name] for name in _names(spec) if name in _PROXIES), _injected(metadata) if planned else None)
+    if mesh is None or spec.get("hostNetwork") is True:
+        return None
+    labels = inner(metadata, "labels")
+    selecting = [service for service in services or () if _selects(inner(service, "spec", "selector"), labels)]
+    ports = {whole(port.get("containerPort")): text(port, "name") for port in elements(container, "ports")}
+    first = {number: name for number, name in ports.items() if name in _PORTS or number in _PORTS.values()}
+    return Sidecar(
+        mesh=mesh,
+        ports=tuple(
+            _port(mesh, number, name, metadata, selecting)
+            for number, name in (first or {4222: "nats"}).items()
+            if not _bypassed(inner(metadata, "annotations"), number, name)
+        ),
+        services_listed=bool(selecting) if planned else services is not None,
+    )
+
+
+def _names(spec: Json) -> Iterator[str]:
+    """Proxies may be init containers that go on running."""
+    return (text(container, "name") for key in ("containers", "initContainers") for container in elements(spec, key))
+
+
+def _injected(metadata: Json) -> Mesh | None:
+    annotations, labels = inner(metadata, "annotations"), inner(metadata, "labels")
+    if annotations.get("linkerd.io/inject") in ("enabled", "ingress"):
+        return Mesh.LINKERD
+    return Mesh.ISTIO if "true" in (of.get("sidecar.istio.io/inject") for of in (labels, annotations)) else None
+
+
+def _bypassed(annotations: Json, number: int, name: str) -> bool:
+    included = annotations.get(_INCLUDED, "*")
+    return (
+        _lists(annotations, _EXCLUDED, number, name)
+        or _lists(annotations, _SKIPPED, number, name)
+        or (included != "*" and not _lists(annotations, _INCLUDED, number, name))
+    )
+
+
+def _port(mesh: Mesh, number: int, name: str, metadata: Json, services: Iterable[Json]) -> SidecarPort:
+    """Istio decides by the Services alone; Linkerd by the pod in the server's proxy, by the Service in the client's."""
+    by: dict[bool, list[str]] = {True: [], False: []}
+    if mesh is Mesh.LINKERD:
+        by[_lists(inner(metadata, "annotations"), _OPAQUE, number, name)].append("its pod")
+    for service in services:
+        of, spec = inner(service, "metadata"), inner(service, "spec")
+        if mesh is Mesh.LINKERD and spec.get("clusterIP") == "None":
+            continue  # clients connect to the pods, whose annotation counts
+        for port in elements(spec, "ports"):
+            target = text(port, "targetPort") or text(port, "port")
+            if target in (str(number), name) and text(port, "protocol") != "UDP":
+                by[_declares(mesh, port, inner(of, "annotations"))].append(f"Service {text(of, 'name')}")
+    return SidecarPort(number=number, declared=tuple(by[True]), undeclared=tuple(by[False]))
+
+
+def _declares(mesh: Mesh, port: Json, annotations: Json) -> bool:
+    protocol, name = text(port, "appProtocol"), text(port, "name")
+    if mesh is Mesh.ISTIO:
+        return (protocol or name).partition("-")[0].lower() in _TCP_OF_ISTIO
+    if protocol:
+        return protocol not in _HTTP_OF_LINKERD
+    return _lists(annotations, _OPAQUE, whole(port.get("port")), name)
+
+
+def _selects(selector: Json, labels: Json) -> bool:
+    return bool(selector) and selector.items() <= labels.items()
+
+
+def _lists(annotations: Json, key: str, number: int, name: str) -> bool:
+    """Whether an annotation with numbers, ranges and names of ports has this one."""
+    for entry in text(annotations, key).split(","):
+        low, _, high = entry.strip().partition("-")
+        if low.isdecimal() and (high or low).isdecimal():
+            if int(low) <= number <= int(high or low):
+                return True
+        elif entry.strip() == name != "":
+            return True
+    return False
