@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from jsdoctor.manifests.sidecars import sidecar_of
+from tests.servers import VERSIONS
+from tests.servers.landscape import Landscape, server
 
 Json = dict[str, Any]
 LABELS = {"app": "nats"}
@@ -92,3 +97,27 @@ def test_ports_beside_the_proxy(spec: Json, annotations: Json) -> None:
 def test_pods_without_a_proxy() -> None:
     assert judged({}, [chart()], {"linkerd.io/inject": "enabled"}) is None
     assert judged({**ISTIO, "hostNetwork": True}, [chart()]) is None
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("version", VERSIONS)
+def test_who_sends_first(version: str, tmp_path: Path) -> None:
+    """A server that connects to another waits for its INFO on the ports for leaf nodes and gateways, not on routes."""
+    with Landscape(tmp_path, version) as land, contextlib.ExitStack() as stack:
+        silent = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
+        routes, gateways, leafs = (f"nats://127.0.0.1:{listening.getsockname()[1]}" for listening in silent)
+        own = f'cluster {{ name: C, listen: "127.0.0.1:-1", routes: ["{routes}"] }}\n'
+        own += f'leafnodes {{ remotes: [{{ url: "{leafs}", account: APP }}] }}\n'
+        own += f'gateway {{ name: C, listen: "127.0.0.1:-1", gateways: [{{ name: D, url: "{gateways}" }}] }}\n'
+        land.start("n1", server("n1", storage=False) + own)
+        assert [first_bytes(listening)[:7] for listening in silent] == [b"CONNECT", b"", b""]
+
+
+def first_bytes(listening: socket.socket) -> bytes:
+    """What a server that connects sends by itself within half a second."""
+    listening.settimeout(10)
+    connection, _ = listening.accept()
+    with connection, contextlib.suppress(TimeoutError):
+        connection.settimeout(0.5)
+        return connection.recv(64)
+    return b""
