@@ -5,6 +5,7 @@ On a port without a declaration the proxy waits for the first bytes of the clien
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from jsdoctor.manifests.kubernetes_containers import Json, elements, inner, text, whole
@@ -16,6 +17,7 @@ _PORTS = {"nats": 4222, "client": 4222, "leafnodes": 7422, "leafnode": 7422, "ga
 _TCP_OF_ISTIO = ("tcp", "tls", "https")
 _HTTP_OF_LINKERD = ("http", "kubernetes.io/h2c")
 """Every other `appProtocol` makes a port opaque (linkerd2: policy-controller/grpc/src/outbound.rs)."""
+_RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?", re.ASCII)
 _OPAQUE = "config.linkerd.io/opaque-ports"
 _SKIPPED = "config.linkerd.io/skip-inbound-ports"
 _EXCLUDED = "traffic.sidecar.istio.io/excludeInboundPorts"
@@ -27,8 +29,8 @@ def sidecar_of(
 ) -> Sidecar | None:
     """The proxy in a pod and the ports of its server behind it; None without a proxy, as in the network of the node.
 
-    `services` are those of its namespace. `planned`: the pod is a template, into which the
-    mesh puts its proxy, and its Services may be elsewhere.
+    `services` are those of its namespace. `planned`: the pod is a template, into which the mesh puts its proxy, and its
+    Services may be elsewhere. A port that no Service has is left out beside one that has.
     """
     mesh = next((_PROXIES[name] for name in _names(spec) if name in _PROXIES), _injected(metadata) if planned else None)
     if mesh is None or spec.get("hostNetwork") is True:
@@ -37,13 +39,14 @@ def sidecar_of(
     selecting = [service for service in services or () if _selects(inner(service, "spec", "selector"), labels)]
     ports = {whole(port.get("containerPort")): text(port, "name") for port in elements(container, "ports")}
     first = {number: name for number, name in ports.items() if name in _PORTS or number in _PORTS.values()}
+    behind = tuple(
+        _port(mesh, number, name, metadata, selecting)
+        for number, name in (first or {4222: "nats"}).items()
+        if not _bypassed(inner(metadata, "annotations"), number, name)
+    )
     return Sidecar(
         mesh=mesh,
-        ports=tuple(
-            _port(mesh, number, name, metadata, selecting)
-            for number, name in (first or {4222: "nats"}).items()
-            if not _bypassed(inner(metadata, "annotations"), number, name)
-        ),
+        ports=tuple(port for port in behind if port.declared or port.undeclared) or behind,
         services_listed=bool(selecting) if planned else services is not None,
     )
 
@@ -100,11 +103,8 @@ def _selects(selector: Json, labels: Json) -> bool:
 
 def _lists(annotations: Json, key: str, number: int, name: str) -> bool:
     """Whether an annotation with numbers, ranges and names of ports has this one."""
-    for entry in text(annotations, key).split(","):
-        low, _, high = entry.strip().partition("-")
-        if low.isdecimal() and (high or low).isdecimal():
-            if int(low) <= number <= int(high or low):
-                return True
-        elif entry.strip() == name != "":
+    for entry in map(str.strip, text(annotations, key).split(",")):
+        numbers = _RANGE.fullmatch(entry)
+        if int(numbers[1]) <= number <= int(numbers[2] or numbers[1]) if numbers else entry == name != "":
             return True
     return False

@@ -94,6 +94,13 @@ def test_ports_beside_the_proxy(spec: Json, annotations: Json) -> None:
     assert judged(spec, [chart()], annotations) == {}
 
 
+def test_a_port_that_no_service_has() -> None:
+    """It is left out beside one that a Service has."""
+    metadata, ports = {"labels": LABELS}, [{"containerPort": number} for number in (4222, 7422)]
+    sidecars = (sidecar_of(metadata, ISTIO, {"ports": ports}, services) for services in ([service({"port": 4222})], []))
+    assert [[port.number for port in sidecar.ports] for sidecar in sidecars if sidecar] == [[4222], [4222, 7422]]
+
+
 def test_pods_without_a_proxy() -> None:
     assert judged({}, [chart()], {"linkerd.io/inject": "enabled"}) is None
     assert judged({**ISTIO, "hostNetwork": True}, [chart()]) is None
