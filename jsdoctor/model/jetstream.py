@@ -30,6 +30,22 @@ class Peer(msgspec.Struct, frozen=True, gc=False):
     peer: str = ""
 
 
+class ChangeStatus(msgspec.Struct, frozen=True):
+    """What the leader does or waits for to move or scale, `type` in one word; `err` is a fault that persists."""
+
+    description: str = ""
+    type: str = ""
+    err: str = ""
+
+
+class DesiredPlacement(msgspec.Struct, frozen=True):
+    """Where a stream or consumer shall be that is moved or scaled (server: stream.go DesiredClusterInfo, 2.15)."""
+
+    created: datetime
+    replicas: tuple[Peer, ...] = ()
+    status: ChangeStatus = ChangeStatus()
+
+
 class Cluster(msgspec.Struct, frozen=True):
     """Placement of a stream or consumer. No `leader` key: it has none."""
 
@@ -38,6 +54,7 @@ class Cluster(msgspec.Struct, frozen=True):
     leader: str = ""
     leader_since: datetime | None = None
     replicas: tuple[Peer, ...] = ()
+    desired: DesiredPlacement | None = None
 
     @property
     def members(self) -> tuple[str, ...]:

@@ -620,3 +620,14 @@ def leader_that_lost_its_subscription(land: Landscape) -> str:
     land.wait_for(lambda: do(land.url("n1"), is_deaf), "a leader without its subscription", 120)
     time.sleep(31)
     return land.url("n1", user="sys")
+
+
+@fault("JSD731", "APP/ORDERS", since=(2, 15), options=("--set", "JSD731.warn_after=5s"))
+def move_to_a_server_that_does_not_respond(land: Landscape) -> str:
+    formed(land, lambda key: server(key) + routed(land, "C", key, THREE) + f'server_tags: ["t:{key}"]\n')
+    stored(land.url("n1"), "ORDERS", num_replicas=1, placement={"tags": ["t:n1"]})
+    land.signal("n3", signal.SIGSTOP)
+    moved = {"name": "ORDERS", "subjects": ["orders"], "num_replicas": 1, "placement": {"tags": ["t:n3"]}}
+    do(land.url("n1"), lambda client: api(client, "STREAM.UPDATE.ORDERS", moved))
+    time.sleep(8)
+    return land.url("n1", user="sys")

@@ -44,7 +44,7 @@ def _finding(burst: Burst, logs: LogEvidence, params: Params) -> Finding:
         severity, cause = None, "the id of the last message was not the expected one; JSD713 explains what that can do"
     elif stuck:
         severity = None
-        cause = f"the last sequence stayed {min(stuck):,}: it tries again without reading where the stream is"
+        cause = f"the last sequence stayed {min(stuck):,}: it probably tries again without reading where the stream is"
     elif burst.most >= params.integer("burst"):
         severity, cause = None, f"{burst.most:,} within ten minutes: writers contend for the same sequence"
     return finding_of(
@@ -104,7 +104,9 @@ def _finding_captured(subject: Subject, refused_bies: list[RefusedBy], params: P
     elif by_id:
         cause = "the id of the last message was not the expected one; JSD713 explains what that can do"
     elif again >= params.integer("repeats"):
-        cause = f"one expectation was refused {again:,} times: it tries again without reading where the stream is"
+        cause = (
+            f"one expectation was refused {again:,} times: it probably tries again without reading where the stream is"
+        )
     elif _often(refused_bies) >= params.integer("burst"):
         cause = "writers contend for the same sequence"
     else:

@@ -1,0 +1,41 @@
+"""JSD731: a stream or consumer that is moved or scaled, and does not get there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Severity, failed, passed
+from jsdoctor.model.jetstream import DesiredPlacement
+from jsdoctor.model.params import Params
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
+from jsdoctor.model.wording import span
+
+_COPYING = "catchup"
+
+
+@check("cluster_health.change_unfinished")
+def change_unfinished(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
+    """Only servers of 2.15 and newer say where an asset shall be. To copy a large stream takes hours."""
+    snapshot = snapshots.last
+    assets: list[Stream | Consumer] = [*snapshot.led_streams(), *(each for _, each in snapshot.led_consumers())]
+    for asset in assets:
+        if asset.cluster is not None and asset.cluster.desired is not None:
+            yield _judged(asset, asset.cluster.desired, params.integer("warn_after"))
+
+
+def _judged(asset: Stream | Consumer, desired: DesiredPlacement, limit_ns: int) -> Finding:
+    age_ns = int((asset.at - desired.created).total_seconds() * 1e9)
+    status = desired.status
+    if age_ns < limit_ns and not status.err:
+        return passed(asset.subject)
+    servers = ", ".join(peer.name for peer in desired.replicas)
+    reason = status.description + (f" ({status.err})" if status.err else "")
+    told = f"; its leader reports: {reason}" if reason else ""
+    return failed(
+        asset.subject,
+        f"its move to {servers} began {span(age_ns)} ago and has not ended{told}; until then other moves are refused",
+        asset.observed("cluster.desired.status", reason),
+        severity=Severity.INFO if status.type == _COPYING and not status.err else None,
+        measured=(age_ns, limit_ns, "duration"),
+    )
