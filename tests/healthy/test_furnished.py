@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tests.healthy.frame import loud
-from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory
+from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory, wait_until
 from tests.support.deployment import Traffic, furnish
 from tests.support.reports import Json, run_check
 
@@ -58,3 +58,16 @@ def test_busy(healthy: Cluster) -> None:
     for code, report in asyncio.run(while_busy()):
         assert loud(report) == []
         assert code == 0
+
+
+@pytest.mark.nightly
+def test_leaders_listen_to_idle_streams(healthy: Cluster) -> None:
+    """Half a minute after they were furnished. A mirror has no subjects, so it is not judged."""
+
+    def judged() -> Json:
+        _, report = run_check("--server", healthy.url("sys"), "--select", "JSD730")
+        (rule,) = report["rules"]
+        return dict(rule["subjects"])
+
+    wait_until(lambda: judged()["pass"] >= 7, "idle streams", timeout=60)
+    assert judged()["fail"] == 0
