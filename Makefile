@@ -82,7 +82,7 @@ test: setup servers ## run the tests on real servers
 # Without a module that tries 36,000 manifests: `make test` has it.
 quick: .venv/.light ## run the tests of rules, parsers and engine alone, which take a minute on two cores
 	$(BIN)/pytest -q -m 'not nightly and not real' -n auto --dist loadfile --no-loadscope-reorder $(ARGS) tests/checks tests/engine tests/model tests/replies tests/manifests \
-	  tests/configuration tests/diagnosis tests/test_rules.py tests/test_golden_results.py tests/test_architecture.py tests/test_subjects.py --ignore=tests/checks/test_recorded_fields.py
+	  tests/configuration tests/diagnosis tests/test_rules.py tests/test_architecture.py tests/test_subjects.py --ignore=tests/checks/test_recorded_fields.py
 
 nightly: setup servers natscli kit-tools ## run the slow matrix
 	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory axe grafana-schema || echo 'something of npm is missing: see above'; fi

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from jsdoctor.engine import runner
+from jsdoctor.engine.runner import Evaluation
+from jsdoctor.engine.select import find_rule
 from jsdoctor.model.evidence import EvidenceSet, Gaps
 from jsdoctor.model.finding import CLUSTER, Finding, Outcome, Severity, passed
+from jsdoctor.model.params import Params
 from jsdoctor.model.report import Result
 from jsdoctor.remedy.offer import with_offers
 from jsdoctor.render.places import places
@@ -19,51 +24,76 @@ from tests.support.log_cases import evidence_of_files, healthy_logs, takes_logs
 from tests.support.manifest_cases import takes_manifests
 from tests.support.packet_cases import CLEAN, captured, file_name, only_packets
 from tests.support.rule_case import KINDS, entries_of, expected, in_order, loud
-from tests.support.ruleset import actions, checks, printing, rules, run_all, run_rule
+from tests.support.ruleset import actions, checks, printing, rules, run_all
+from tools.golden_results import path_of, results_of, tried_cases, written
 
 CODES = [rule.code for rule in rules()]
-CASES = [
-    pytest.param(family, code, case, id="-".join(filter(None, (code, family.name, case["kind"], str(number)))))
-    for code in CODES
-    for family in FAMILIES
-    for number, case in enumerate(family.cases(code), 1)
-]
-REQUIRED = [
-    pytest.param(family, rule.code, kinds, id="-".join(filter(None, (rule.code, family.name))))
-    for rule in rules()
-    for family in FAMILIES
-    if (kinds := family.requires(rule))
-]
 
 
-@pytest.mark.parametrize(("family", "code", "case"), CASES)
-def test_case(family: Family, code: str, case: dict[str, Any]) -> None:
-    evidence = family.evidence(code, case)
-    evaluation = run_rule(code, evidence, case.get("params"))
-    messages = [result.finding.message for result in evaluation.results]
-    wanted = expected(code, case)
-    assert case["kind"] in KINDS
-    notes = family.notes and next(rule for rule in rules() if rule.code == code).severity is not Severity.INFO
+@pytest.mark.parametrize("code", CODES)
+def test_cases(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rule finds in each case what it declares, and says it to the word of its golden file.
+
+    Every parameter of the page is read in some case, and every command can be written.
+    """
+    seen: list[Params] = []
+
+    class Watched(Params):
+        def __init__(self, values: dict[str, float | int | None]) -> None:
+            super().__init__(values)
+            seen.append(self)
+
+    monkeypatch.setattr(runner, "Params", Watched)
+    tried = list(tried_cases(code))
+    for case, evidence, evaluation in tried:
+        if case.family is not None:
+            _assert_expected(code, case.family, case.declared, evidence, evaluation)
+    path, results = path_of(code), results_of(code, tried)
+    assert path.exists(), f"there is no {path}; `make golden RULE={code}` writes it"
+    accepts = f"{path} differs; `make golden RULE={code}` accepts it"
+    assert written(code, results) == path.read_text(encoding="utf-8"), accepts
+    rule = find_rule(rules(), code)
+    assert set().union(*(params.used for params in seen)) == set(rule.params), "a parameter that no case reads is dead"
+    if rule.remedy is not None:
+        assert actions()[rule.remedy.action].risk is rule.remedy.risk
+    for result in (result for _, several in results for result in several):
+        _assert_commands(result)
+
+
+def _assert_expected(
+    code: str, family: Family, case: dict[str, Any], evidence: EvidenceSet, evaluation: Evaluation
+) -> None:
+    results = [r for r in evaluation.results if r.finding.outcome not in (Outcome.PASS, Outcome.NOT_APPLICABLE)]
+    messages = [result.finding.message for result in results]
+    wanted, about = expected(code, case), f"{family.name} {case['kind']}: {case['about']}"
+    assert case["kind"] in KINDS, about
+    notes = family.notes and find_rule(rules(), code).severity is not Severity.INFO
     fails = any(entry["outcome"] == "fail" and not (notes and entry["severity"] == "info") for entry in wanted)
-    assert fails == (case["kind"] in ("fires", "above")), "fires and above expect a failure, the others none"
-    seen = [
-        entry | {"subject": file_name(without_temporary(entry["subject"]))} for entry in entries_of(evaluation.results)
-    ]
-    assert in_order(seen) == wanted, (case["about"], messages)
-    assert all("Traceback" not in message for message in messages)
+    assert fails == (case["kind"] in ("fires", "above")), f"{about}: fires and above expect a failure, the others none"
+    seen = [entry | {"subject": file_name(without_temporary(entry["subject"]))} for entry in entries_of(results)]
+    assert in_order(seen) == wanted, (about, messages)
+    assert all("Traceback" not in message for message in messages), about
     if case["kind"] == "unknown":
         undecided = {*(verdict.outcome.value for verdict in evaluation.verdicts), *(e["outcome"] for e in wanted)}
         reported = "not_evaluated" in undecided or _has_gaps(evidence)
-        assert reported, f"{case['about']}: nothing is reported as not evaluated, and the evidence has no gap"
-    failures = [result for result in evaluation.results if result.finding.outcome is Outcome.FAIL]
+        assert reported, f"{about}: nothing is reported as not evaluated, and the evidence has no gap"
+    failures = [result for result in results if result.finding.outcome is Outcome.FAIL]
     shown = (
         result.finding.evidence or (not family.name and result.finding.measured is not None) for result in failures
     )
-    assert all(shown), "whoever reads a finding sees what shows it, and of lines and files can open the place"
-    offered = with_offers(evaluation.results, actions)
+    assert all(shown), f"{about}: a finding without what shows it; of lines and files it has the place"
     if family.name == "manifest":
         _assert_places(case, failures)
-        assert all(offer.remedy is None or not offer.remedy.commands for offer in offered)
+        offered = with_offers(failures, actions)
+        assert all(offer.remedy is None or not offer.remedy.commands for offer in offered), about
+
+
+def _assert_commands(result: Result) -> None:
+    """An action on a stream is offered for a stream, and no command has an empty word."""
+    if result.remedy is not None:
+        kind, about = result.remedy.action.partition(".")[0], result.finding.subject.kind
+        assert kind not in ("stream", "consumer") or kind == about, f"{result.remedy.action} on a {about}"
+        assert not [command for command in result.remedy.commands if "" in shlex.split(command)]
 
 
 def _assert_places(case: dict[str, Any], failures: list[Result]) -> None:
@@ -95,16 +125,12 @@ def _has_gaps(evidence: EvidenceSet) -> bool:
     return isinstance(listed, Gaps) and any(gap.requested for gap in listed.gaps)
 
 
-@pytest.mark.parametrize(("family", "code", "kinds"), REQUIRED)
-def test_every_kind_of_case_is_there(family: Family, code: str, kinds: set[str]) -> None:
-    assert {case["kind"] for case in family.cases(code)} >= kinds
-
-
 @pytest.mark.parametrize("code", CODES)
-def test_no_case_is_there_twice(code: str) -> None:
+def test_every_kind_of_case_is_there_and_none_twice(code: str) -> None:
     for family in FAMILIES:
-        written = [str(case) for case in family.cases(code)]
-        assert len(set(written)) == len(written)
+        cases = family.cases(code)
+        assert {case["kind"] for case in cases} >= family.requires(find_rule(rules(), code))
+        assert len({str(case) for case in cases}) == len(cases)
 
 
 def test_every_fixture_belongs_to_a_rule() -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -25,7 +25,7 @@ from jsdoctor.remedy.offer import with_offers
 from tests.engine.differentials import write_differentials
 from tests.engine.golden import write_all
 from tests.support.evidence import FIXTURES
-from tests.support.families import cases_of, in_the_repository
+from tests.support.families import DeclaredCase, declared_cases, in_the_repository
 from tests.support.ruleset import actions, overrides, rules, run_rule, run_with
 from tools import golden_plans, recorded_fields
 from tools.less_evidence import less_evidence
@@ -39,20 +39,30 @@ def path_of(code: str) -> Path:
     return FIXTURES / "rules" / code / "results.txt"
 
 
-def text_of(code: str) -> str:
-    """What the rule says in all of its cases and what is planned for them, as its golden file holds it."""
-    return written(code, results_of(code))
+class TriedCase(NamedTuple):
+    """A case, and what the rule found in it, with what passed."""
+
+    case: DeclaredCase
+    evidence: EvidenceSet
+    evaluation: Evaluation
 
 
-def results_of(code: str) -> list[tuple[str, tuple[Result, ...]]]:
+def tried_cases(code: str) -> Iterator[TriedCase]:
+    """The rule on each of its cases."""
+    for case in declared_cases(code):
+        evidence = case.evidence()
+        yield TriedCase(case, evidence, run_rule(code, evidence, case.declared.get("params"), keep_passes=True))
+
+
+def results_of(code: str, tried: Iterable[TriedCase]) -> list[tuple[str, tuple[Result, ...]]]:
     """Title and results, with commands, of each case of a rule, of its first fault with less evidence, and of faults
     with a threshold that they reach exactly.
     """
     entries, exact = [], {}
     first = None
-    for title, case, evidence in cases_of(code):
-        results = _offered(run_rule(code, evidence, case.get("params"), keep_passes=True))
-        entries.append((f"{title}: {case['about']}", results))
+    for declared, evidence, evaluation in tried:
+        case, results = declared.declared, _offered(evaluation)
+        entries.append((f"{declared.title}: {case['about']}", results))
         if first is None and case.get("kind") == "fires":
             first = case, evidence, results
         for name, value in _reached(code, case, results):
@@ -163,7 +173,9 @@ def main(codes: Sequence[str]) -> None:
     except SelectionError as error:
         sys.exit(str(error))
     for code in chosen:
-        path_of(code).write_text(text_of(code), encoding="utf-8", errors="backslashreplace")
+        path_of(code).write_text(
+            written(code, results_of(code, tried_cases(code))), encoding="utf-8", errors="backslashreplace"
+        )
     write_all()
     write_differentials()
     golden_plans.write_choices()

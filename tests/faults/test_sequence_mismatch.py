@@ -177,7 +177,7 @@ def lose_the_tail(cluster: Cluster) -> None:
     cluster.wait_ready()
 
 
-@pytest.mark.parametrize("nodes", [1, 3])
+@pytest.mark.parametrize("nodes", [1, pytest.param(3, marks=pytest.mark.nightly)])
 def test_stream_without_its_tail(
     cluster_factory: ClusterFactory, server_version: str, nodes: int, tmp_path: Path
 ) -> None:

@@ -30,7 +30,7 @@ from tests.support.ruleset import rules
 from tests.support.stored import store
 from tools.record_archives import gather
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.nightly]
 STATES = ("misconfigured", "worn", "overloaded", "of yesterday", "one server down", "no quorum")
 
 FALSE = [

@@ -202,7 +202,8 @@ PLACED: list[tuple[tuple[str, ...], dict[str, Any], int]] = [
 ]
 
 
-@pytest.mark.parametrize("version", NEWEST_FIRST)
+@pytest.mark.nightly
+@pytest.mark.parametrize("version", VERSIONS)
 def test_room_in_memory_and_by_tags_is_what_can_really_be_created(
     cluster_factory: ClusterFactory, version: str, tmp_path: Path
 ) -> None:
@@ -275,7 +276,8 @@ def filling(cluster: Cluster, **per_second: int) -> Iterator[None]:
         thread.join()
 
 
-@pytest.mark.parametrize("version", NEWEST_FIRST)
+@pytest.mark.nightly
+@pytest.mark.parametrize("version", VERSIONS)
 def test_streams_are_full_when_it_says(cluster_factory: ClusterFactory, version: str, tmp_path: Path) -> None:
     cluster = cluster_factory(version, 1, jetstream=LIMITS)
 

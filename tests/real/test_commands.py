@@ -23,7 +23,7 @@ pytestmark = pytest.mark.real
 
 
 def printed() -> dict[str, str]:
-    """Every command in the golden files, with the rule that prints it. `test_golden_results` keeps these files true."""
+    """Every command in the golden files, with the rule that prints it. `test_rules` keeps these files true."""
     rule_by_command: dict[str, str] = {}
     for rule in rules():
         for line in path_of(rule.code).read_text(encoding="utf-8").splitlines():

@@ -308,7 +308,7 @@ def restarted_and_behind(cluster: Cluster) -> tuple[list[str], Drill]:
     return [leader], two("ORDERS")
 
 
-@state(NO_GO, UNKNOWN, GO, hurts=None, always=True)
+@state(NO_GO, UNKNOWN, GO, hurts=None)
 def memory_after_fast_restarts(cluster: Cluster) -> tuple[list[str], Drill]:
     planted(cluster, lambda client: filled(client, "MEM", count=4_000, size=50_000, num_replicas=3, storage="memory"))
     _restarted(cluster, "MEM", "n1", "n2")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.spark.corpus import write_corpus
 from tests.spark.reading import Reading, Task, read_with
 from tests.spark.sites import bare_python, connect_server
 
 
+@pytest.mark.nightly
 def test_a_connect_server_agrees(tmp_path: Path) -> None:
     corpus = tmp_path / "corpus"
     write_corpus(corpus)

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from bench.log_archive import ArchivePlan, write_archive
 from tests.servers.waiting import wait_until
 
@@ -30,6 +32,7 @@ def below(temporary: Path) -> list[int]:
     return pids
 
 
+@pytest.mark.nightly
 def test_an_interrupt_ends_the_jvm_and_its_workers(tmp_path: Path) -> None:
     logs, temporary, events, report = (tmp_path / name for name in ("logs", "tmp", "events", "report.txt"))
     temporary.mkdir()

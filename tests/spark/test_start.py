@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from bench.log_archive import ArchivePlan, write_archive
 from tests.cli.invoke import jsdoctor
 
 
+@pytest.mark.nightly
 def test_with_the_java_of_the_wheel(tmp_path: Path) -> None:
     """Spark's launcher is a shell script: PATH has a shell, and no Java."""
     write_archive(tmp_path / "logs", ArchivePlan(megabytes=1))

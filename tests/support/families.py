@@ -78,9 +78,9 @@ FAMILIES = (
 
 
 class DeclaredCase(msgspec.Struct, frozen=True):
-    """A case as its file declares it. `family`: its kind of evidence; `evidence` reads it."""
+    """A case as its file declares it; `evidence` reads it. `family`: its kind of evidence, of examples none."""
 
-    family: str
+    family: Family | None
     title: str
     declared: dict[str, Any]
     evidence: Callable[[], EvidenceSet]
@@ -93,15 +93,9 @@ def declared_cases(code: str) -> Iterator[DeclaredCase]:
             name = f"{family.name} " if family.name else ""
             base = "" if family.name else f", {case.get('base', 'no recording')}"
             title = f"{name}{case['kind']} {number}{base}"
-            yield DeclaredCase(name, title, case, partial(family.evidence, code, case))
+            yield DeclaredCase(family, title, case, partial(family.evidence, code, case))
     for case in _examples(find_rule(rules(), code)):
-        yield DeclaredCase("example", "example", case, partial(log_evidence_of, code, case))
-
-
-def cases_of(code: str) -> Iterator[tuple[str, dict[str, Any], EvidenceSet]]:
-    """Name, declaration and evidence of each case of a rule."""
-    for case in declared_cases(code):
-        yield case.title, case.declared, case.evidence()
+        yield DeclaredCase(None, "example", case, partial(log_evidence_of, code, case))
 
 
 def without_temporary(text: str) -> str:
