@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-import pytest
 from msgspec.structs import replace
 
 from jsdoctor.engine.incidents import incidents
@@ -152,11 +151,9 @@ def test_every_kind_of_link_has_both_cases() -> None:
     assert set(HOLDS) == set(DOES_NOT) == set(Relation) == {link for _, _, link in LINKS}
 
 
-@pytest.mark.parametrize(("effect", "cause", "link"), LINKS)
-def test_it_holds(effect: str, cause: str, link: Relation) -> None:
-    assert number_of_incidents(effect, cause, HOLDS[link]) == 1
+def test_each_holds() -> None:
+    assert [link for link in LINKS if number_of_incidents(link[0], link[1], HOLDS[link[2]]) != 1] == []
 
 
-@pytest.mark.parametrize(("effect", "cause", "pair"), list(unlinked()))
-def test_both_are_there_and_it_does_not_hold(effect: str, cause: str, pair: Pair) -> None:
-    assert number_of_incidents(effect, cause, pair) == 2
+def test_both_are_there_and_it_does_not_hold() -> None:
+    assert [linked for linked in unlinked() if number_of_incidents(*linked) != 2] == []

@@ -52,6 +52,7 @@ class Page(NamedTuple):
         return posixpath.join(self.address, "index.md")
 
 
+@cache
 def pages(repository: str = "") -> list[Page]:
     """Every page, with links among each other; *repository* is the address of files that the site has not."""
     drafts = [*_documents(), *_rules(), *_symptoms()]

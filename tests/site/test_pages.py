@@ -12,14 +12,14 @@ from tests.site.dialect import indented
 from tests.site.pages import ROOT, SECTIONS, pages
 from tests.support.ruleset import rules
 
-PAGES = pages()
 COMMONMARK = MarkdownIt("commonmark").enable("table")
 
 
 def test_each_text_of_the_repository_has_one_page() -> None:
-    origins = [page.origin for page in PAGES if page.origin]
+    every = pages()
+    origins = [page.origin for page in every if page.origin]
     assert len(set(origins)) == len(origins)
-    assert len({page.address for page in PAGES}) == len(PAGES)
+    assert len({page.address for page in every}) == len(every)
     texts = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"]
     texts += [
         file.relative_to(ROOT).as_posix() for folder in ("docs", "rules") for file in ROOT.glob(f"{folder}/**/*.md")
@@ -28,10 +28,11 @@ def test_each_text_of_the_repository_has_one_page() -> None:
 
 
 def test_pages_are_at_the_addresses_that_reports_name() -> None:
-    addresses = {f"/{page.address}/" for page in PAGES}
+    every = pages()
+    addresses = {f"/{page.address}/" for page in every}
     assert {rule_url("https://h", rule.code).removeprefix("https://h") for rule in rules()} <= addresses
     assert symptom_url("https://h", "links-down").removeprefix("https://h") in addresses
-    assert {page.section for page in PAGES} == set(SECTIONS)
+    assert {page.section for page in every} == set(SECTIONS)
 
 
 def test_links_to_files_beside_the_site_go_to_the_repository_or_nowhere() -> None:
