@@ -71,6 +71,12 @@ def results_of(code: str, tried: Iterable[TriedCase]) -> list[tuple[str, tuple[R
     return [*entries, *(_with_less(code, *first) if first else ()), *exact.values()]
 
 
+def write_results(code: str) -> None:
+    """Write the golden file of a rule."""
+    text = written(code, results_of(code, tried_cases(code)))
+    path_of(code).write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
 def _with(
     code: str, case: dict[str, Any], evidence: EvidenceSet, values: dict[str, float | int | None]
 ) -> tuple[Result, ...]:
@@ -173,9 +179,7 @@ def main(codes: Sequence[str]) -> None:
     except SelectionError as error:
         sys.exit(str(error))
     for code in chosen:
-        path_of(code).write_text(
-            written(code, results_of(code, tried_cases(code))), encoding="utf-8", errors="backslashreplace"
-        )
+        write_results(code)
     write_all()
     write_differentials()
     golden_plans.write_choices()

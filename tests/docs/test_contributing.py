@@ -23,8 +23,12 @@ def test_the_walk_through_works(tmp_path: Path) -> None:
     for path, text in files:
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(textwrap.dedent(text))
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_rules.py", "-k", "JSD499"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"\d+ passed", done.stdout)
+    golden = ["-c", "from tools.golden_results import write_results; write_results('JSD499')"]
+    test = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_rules.py", "-k", "JSD499"]
+    said = []
+    for command in (golden, test):
+        done = subprocess.run([sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        said.append(done.stdout)
+    assert re.search(r"\d+ passed", said[-1])
     assert str(tmp_path) not in str(ROOT)

@@ -61,8 +61,9 @@ def _cases(code: str) -> list[tuple[str, EvidenceSet]]:
     chosen = {}
     for case in declared_cases(code):
         kind = case.declared.get("kind")
-        if kind in _KINDS and (case.family, kind) not in chosen:
-            chosen[case.family, kind] = (case.title, case.evidence())
+        family = case.family.name if case.family else "example"
+        if kind in _KINDS and (family, kind) not in chosen:
+            chosen[family, kind] = (case.title, case.evidence())
     return list(chosen.values())
 
 
