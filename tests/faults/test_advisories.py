@@ -22,7 +22,13 @@ SCAN = ("--scan=ADVISORIES", f"--select={','.join(CODES)}")
 ALL = "$JS.EVENT.ADVISORY.>"
 LOUD = {"warning", "error", "critical"}
 DEPLOYMENTS = [pytest.param(version, 1, {}, id=f"{version}-limits") for version in VERSIONS] + [
-    pytest.param(DEFAULT_VERSION, 3, {"retention": "workqueue", "allow_direct": True}, id="three-nodes-queue"),
+    pytest.param(
+        DEFAULT_VERSION,
+        3,
+        {"retention": "workqueue", "allow_direct": True},
+        id="three-nodes-queue",
+        marks=pytest.mark.nightly,
+    ),
     pytest.param(VERSIONS[0], 1, {"max_consumers": 1, "allow_direct": True}, id="one-by-one"),
 ]
 

@@ -202,6 +202,7 @@ async def _halt(client: Client) -> None:
     assert b'"err_code":10070' in reply.data, reply.data
 
 
+@pytest.mark.nightly
 def test_halted_stream_is_found(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
     cluster = cluster_factory("2.15.1", 3)
     with_client(cluster, _halt)
@@ -258,6 +259,7 @@ def test_wrong_expected_message_id_halts_nothing_before_2_14(cluster_factory: Cl
     assert (code, failures_of(report, "JSD713"), failures_of(report, "JSD702")) == (0, {}, {})
 
 
+@pytest.mark.nightly
 def test_replica_on_a_full_disk_is_found(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
     """One server of three runs out of disk. Since 2.14 only its replica stops; the others take what is published."""
     with small_disk(tmp_path / "deployment-1" / "n2" / "store", 24):

@@ -338,7 +338,8 @@ def test_burst_of_repeats(cluster_factory: ClusterFactory, server_version: str, 
     assert severities("JSD408", before + after) == {}, "none between the last two samples"
 
 
-@pytest.mark.parametrize("nodes", [1, pytest.param(3, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("nodes", [1, 3])
 def test_ordered_consumers_replaced(cluster_factory: ClusterFactory, server_version: str, nodes: int) -> None:
     """Eight readers lose their consumers, miss heartbeats and go on with new ones; eight watchers are opened anew."""
     cluster = cluster_factory(server_version, nodes)

@@ -16,6 +16,7 @@ AT_ONCE = [word for code in ("JSD717", "JSD718", "JSD719", "JSD701") for word in
 AT_ONCE += ["--samples", "1"]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_gateway_that_is_down_is_named(tmp_path: Path, version: str) -> None:
     with Landscape(tmp_path, version) as land:

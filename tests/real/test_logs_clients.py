@@ -117,6 +117,7 @@ def test_clock_that_is_set_back(
     assert failures_of(report, "JSD104") == {"n1": "warning"}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("version", VERSIONS)
 def test_clocks_that_are_apart(
     cluster_factory: ClusterFactory, version: str, shift_clock: ShiftClock, tmp_path: Path
