@@ -108,7 +108,7 @@ async def _stream_of(
     if info.cluster is not None:
         if not info.cluster.leader:
             raise _RefusedError(f"stream {names.streams[0]} has no leader", "it must have one before it can take any")
-        holders = {info.cluster.leader, *(peer.name for peer in info.cluster.replicas)}
+        holders = set(info.cluster.members)
         if unknown := sorted(holders - set(servers)):
             why = f"the version of {', '.join(unknown)}, where stream {names.streams[0]} lies, is not known"
             raise _RefusedError(why, "it is not advertised to clients: name it with -s and probe again")

@@ -135,7 +135,7 @@ def being_scaled(
     """
     if stream.cluster is None:
         return None
-    listed = {stream.cluster.leader, *(peer.name for peer in stream.cluster.replicas)}
+    listed = set(stream.cluster.members)
     if {replica.server for replica in stream.replicas} - listed:
         return unknown(
             stream.subject, "a server that its leader does not list has a copy of it", "run again in a minute"

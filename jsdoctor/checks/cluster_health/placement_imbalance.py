@@ -112,7 +112,7 @@ def placements(snapshot: ClusterSnapshot, servers: Servers | None) -> Iterable[P
         placed = stream.cluster
         if placed is None or not placed.name or not placed.leader:
             continue
-        members[placed.name] |= {placed.leader, *(peer.name for peer in placed.replicas)}
+        members[placed.name] |= set(placed.members)
         (leaders if placed.replicas else singles)[placed.name][placed.leader] += 1
     for name in sorted(members):
         yield PlacementSpread(

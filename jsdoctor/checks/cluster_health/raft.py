@@ -109,9 +109,7 @@ def _key(asset: Asset) -> tuple[str, str, str]:
 
 def members_of(stream: Stream) -> tuple[str, ...]:
     """The servers that hold it, by name; the leader is not among its own replicas."""
-    if stream.cluster is None:
-        return ()
-    return tuple(sorted(({peer.name for peer in stream.cluster.replicas} | {stream.cluster.leader}) - {""}))
+    return tuple(sorted(stream.cluster.members)) if stream.cluster else ()
 
 
 def histories_of(trend: Trend) -> Iterator[StreamHistory | ConsumerHistory]:

@@ -58,7 +58,4 @@ def _judged(facts: KubernetesFacts, stream: Stream, members: set[str], nodes: di
 
 
 def _members(stream: Stream) -> set[str]:
-    placed = stream.cluster
-    if placed is None or not placed.leader:
-        return set()
-    return {placed.leader, *(peer.name for peer in placed.replicas)}
+    return set(stream.cluster.members) if stream.cluster and stream.cluster.leader else set()
