@@ -32,16 +32,17 @@ def sidecar_of(
     `services` are those of its namespace. `planned`: the pod is a template, into which the mesh puts its proxy, and its
     Services may be elsewhere. A port that no Service has is left out beside one that has.
     """
-    mesh = next((_PROXIES[name] for name in _names(spec) if name in _PROXIES), _injected(metadata) if planned else None)
+    running = (_PROXIES[name] for name in _container_names(spec) if name in _PROXIES)
+    mesh = next(running, _injected(metadata) if planned else None)
     if mesh is None or spec.get("hostNetwork") is True:
         return None
     labels = inner(metadata, "labels")
     selecting = [service for service in services or () if _selects(inner(service, "spec", "selector"), labels)]
     ports = {whole(port.get("containerPort")): text(port, "name") for port in elements(container, "ports")}
-    first = {number: name for number, name in ports.items() if name in _PORTS or number in _PORTS.values()}
+    awaited = {number: name for number, name in ports.items() if name in _PORTS or number in _PORTS.values()}
     behind = tuple(
         _port(mesh, number, name, metadata, selecting)
-        for number, name in (first or {4222: "nats"}).items()
+        for number, name in (awaited or {4222: "nats"}).items()
         if not _bypassed(inner(metadata, "annotations"), number, name)
     )
     return Sidecar(
@@ -51,7 +52,7 @@ def sidecar_of(
     )
 
 
-def _names(spec: Json) -> Iterator[str]:
+def _container_names(spec: Json) -> Iterator[str]:
     """Proxies may be init containers that go on running."""
     return (text(container, "name") for key in ("containers", "initContainers") for container in elements(spec, key))
 

@@ -50,7 +50,7 @@ async def ask_leader_interest(asker: Asker, samples: Sequence[Sample]) -> tuple[
     asked_at = datetime.now(UTC)
     streams: list[Listening] = []
     slow: set[str] = set()
-    for led in _at_rest(samples):
+    for led in _idle(samples):
         if led.server in slow:
             continue
         try:
@@ -77,7 +77,7 @@ async def _listening(asker: Asker, led: _Led) -> tuple[bool, TimedReply]:
     return _is_found(led, reply), reply
 
 
-def _at_rest(samples: Sequence[Sample]) -> list[_Led]:
+def _idle(samples: Sequence[Sample]) -> list[_Led]:
     """Those that got a message last come first: they are the ones that may have fallen silent."""
     latest = samples[0].taken_at - _SILENCE
     silent = [(last, led) for led in _led(samples[-1]) if (last := led.stream.state.last_ts) and last < latest]
