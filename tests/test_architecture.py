@@ -20,8 +20,8 @@ PURE_MODULES = [module for module in MODULES if module.relative_to(PACKAGE).part
 # Fields of the model that are written and never read by an attribute: figures of captures that only tests compare, and
 # what is read by its name (claims of symptom pages).
 UNREAD_FIELDS = {
-    *("by_bytes", "delay_above_least_ns", "handshake_ns", "not_acked", "p95", "routed", "unfilled_bytes"),
-    *("claim", "estimated_error_us", "kernel", "max_error_us", "outvoted", "truth"),
+    *("by_bytes", "delay_above_least_ns", "handshake_ns", "p95", "routed", "unfilled_bytes"),
+    *("claim", "outvoted", "truth"),
 }
 SAY_NOTHING = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
 

@@ -61,11 +61,9 @@ class ServerProcess(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class KernelClock(msgspec.Struct, frozen=True, kw_only=True):
-    """The clock as the kernel knows it (adjtimex). Errors are microseconds."""
+    """The clock as the kernel knows it (adjtimex)."""
 
     synchronised: bool
-    max_error_us: int = 0
-    estimated_error_us: int = 0
 
 
 class HostReading(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -73,7 +71,6 @@ class HostReading(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     host: str
     at: datetime
-    kernel: str = ""
     clock: KernelClock | None = None
     processes: tuple[ServerProcess, ...] = ()
 

@@ -220,7 +220,7 @@ class ConsumerTraffic(msgspec.Struct, frozen=True, kw_only=True):
     `restarts`: how often the sequence began at 1 again. `heartbeats_ahead` name a later consumer sequence than had
     arrived. `ack_ns` runs from delivery to the ack. `acked_late` came after the message had been sent again, `late_ns`
     after the delivery that they acknowledge. `redelivery_ns` is the time between two deliveries of which the first was
-    not acknowledged. `not_acked` had no ack when the capture ended.
+    not acknowledged.
     """
 
     stream: str
@@ -242,7 +242,6 @@ class ConsumerTraffic(msgspec.Struct, frozen=True, kw_only=True):
     in_progress: int = 0
     terminated: int = 0
     acked_late: int = 0
-    not_acked: int = 0
     ack_ns: Latencies = Latencies()
     late_ns: Latencies = Latencies()
     redelivery_ns: Latencies = Latencies()

@@ -40,7 +40,6 @@ def read_host() -> Exchange:
     reading = HostReading(
         host=platform.node(),
         at=at,
-        kernel=f"{platform.system()} {platform.release()}",
         clock=kernel_clock(),
         processes=tuple(server_processes()),
     )
@@ -74,11 +73,7 @@ def kernel_clock() -> KernelClock | None:
             return None
     except (AttributeError, OSError):
         return None
-    return KernelClock(
-        synchronised=not timex.status & _UNSYNCHRONISED,
-        max_error_us=max(timex.maxerror, 0),
-        estimated_error_us=max(timex.esterror, 0),
-    )
+    return KernelClock(synchronised=not timex.status & _UNSYNCHRONISED)
 
 
 # The nats-server processes of this host (proc(5)): their configuration, files, limits and processor time.

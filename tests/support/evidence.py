@@ -322,7 +322,7 @@ def _add_host(sample: Json, edit: Json) -> None:
     first = {"name": "n1", "pid": 7, "store_dir": "/data/jetstream", "volume": volume, "open_files": 300}
     first |= {"max_open_files": 65_536, "cpu_periods": 1_000, "cpu_throttled": 100}
     last = first | {"cpu_periods": 1_100} | edit.get("process", {})
-    clock = {"synchronised": True, "max_error_us": 500, "estimated_error_us": 20}
+    clock = {"synchronised": True}
     at = datetime.fromisoformat(sample["taken_at"])
     for number, shown in list(enumerate((first, last)))[-edit.get("readings", 2) :]:
         taken_at = (at + timedelta(seconds=10 * number)).isoformat()

@@ -199,9 +199,6 @@ class DeliveryBook:
 
     def consumers(self, whole: frozenset[int]) -> tuple[ConsumerTraffic, ...]:
         """All of them by name. Where a client's connection shows a consumer, routes are left out."""
-        for (key, _), known in self._outstanding.items():
-            if not known.answered:
-                self._consumers[key].count("not_acked")
         at_clients = {key[1:] for key in self._consumers if not key[0]}
         return tuple(
             self._traffic(key, tally, whole)
