@@ -40,6 +40,8 @@
     [[case.edit]]                      # instead: addresses that servers give to clients, each with its error or ""
     addresses = { "10.0.0.1:4222" = "no connection within 2 s" }
     cluster = "OTHER"                  # of those that have no error (default C, that of the connected server)
+    [[case.edit]]                      # instead: whether the leaders of idle streams subscribe to their subjects
+    listens = { "APP/ORDERS" = false }
     [[case.edit]]                      # instead: the JetStream API refused the lists and the account's usage
     refused = { err_code = 10008, description = "..." }   # (only with account access; samples as above, default first)
     [[case.edit]]                      # instead: Kubernetes on n1, n2, n3, as the Helm chart makes them but for:
@@ -343,7 +345,7 @@ def _add_addresses(sample: Json, edit: Json) -> None:
 
 
 def _add_interest(sample: Json, edit: Json) -> None:
-    """Whether leaders listen to the first subject of streams at rest, by account and stream."""
+    """Whether leaders listen to the first subject of idle streams, by account and stream."""
     at, streams = sample["taken_at"], []
     for path, found in edit["listens"].items():
         account, stream = path.split("/")
