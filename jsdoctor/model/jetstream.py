@@ -41,7 +41,7 @@ class ChangeStatus(msgspec.Struct, frozen=True):
 class DesiredPlacement(msgspec.Struct, frozen=True):
     """Where a stream or consumer shall be that is moved or scaled (server: stream.go DesiredClusterInfo, 2.15)."""
 
-    created: datetime
+    created: datetime | None = None
     replicas: tuple[Peer, ...] = ()
     status: ChangeStatus = ChangeStatus()
 

@@ -20,12 +20,13 @@ def change_unfinished(snapshots: SnapshotSeries, params: Params) -> Iterator[Fin
     snapshot = snapshots.last
     assets: list[Stream | Consumer] = [*snapshot.led_streams(), *(each for _, each in snapshot.led_consumers())]
     for asset in assets:
-        if asset.cluster is not None and asset.cluster.desired is not None:
-            yield _judged(asset, asset.cluster.desired, params.integer("warn_after"))
+        desired = asset.cluster.desired if asset.cluster else None
+        if desired is not None and desired.created is not None:
+            age_ns = int((asset.at - desired.created).total_seconds() * 1e9)
+            yield _judged(asset, desired, age_ns, params.integer("warn_after"))
 
 
-def _judged(asset: Stream | Consumer, desired: DesiredPlacement, limit_ns: int) -> Finding:
-    age_ns = int((asset.at - desired.created).total_seconds() * 1e9)
+def _judged(asset: Stream | Consumer, desired: DesiredPlacement, age_ns: int, limit_ns: int) -> Finding:
     status = desired.status
     if age_ns < limit_ns and not status.err:
         return passed(asset.subject)
