@@ -175,7 +175,8 @@ def created(cluster: Cluster, size: int, replicas: int, streams: int, **config: 
 CASES = [(200, 3, 1), (400, 3, 1), (400, 1, 4), (400, 1, 5), (100, 3, 4), (150, 2, 9), (299, 3, 2)]
 
 
-@pytest.mark.parametrize("version", NEWEST_FIRST)
+@pytest.mark.nightly
+@pytest.mark.parametrize("version", VERSIONS)
 def test_room_is_what_can_really_be_created(cluster_factory: ClusterFactory, version: str, tmp_path: Path) -> None:
     cluster = cluster_factory(version, 3, jetstream=LIMITS, node_config=lambda node: SMALLER if node == "n3" else "")
     for megabytes, replicas, streams in CASES:

@@ -146,6 +146,7 @@ def reload_with(cluster: Cluster, before: str, after: str) -> None:
     os.kill(node.pid, signal.SIGHUP)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_machine_that_is_frozen_again_and_again(version: str, cluster_factory: ClusterFactory) -> None:
     """As hypervisors do it: the server finds that it took seconds to work through what it had read."""
