@@ -265,6 +265,11 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Consumers whose leader reported them, each with its stream; none of streams that cannot be judged."""
         return iter(self._led_consumers)
 
+    def led_assets(self) -> Iterator[Stream | Consumer]:
+        """These streams, then these consumers."""
+        yield from self.led_streams()
+        yield from (consumer for _, consumer in self._led_consumers)
+
     @cached_property
     def _led_consumers(self) -> tuple[tuple[Stream, Consumer], ...]:
         """Listed once: every third rule goes through them."""

@@ -152,7 +152,9 @@ def test_every_kind_of_link_has_both_cases() -> None:
 
 
 def test_each_holds() -> None:
-    assert [link for link in LINKS if number_of_incidents(link[0], link[1], HOLDS[link[2]]) != 1] == []
+    assert [
+        (effect, cause) for effect, cause, link in LINKS if number_of_incidents(effect, cause, HOLDS[link]) != 1
+    ] == []
 
 
 def test_both_are_there_and_it_does_not_hold() -> None:

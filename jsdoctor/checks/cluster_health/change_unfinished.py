@@ -17,9 +17,7 @@ _COPYING = "catchup"
 @check("cluster_health.change_unfinished")
 def change_unfinished(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
     """Only servers of 2.15 and newer say where an asset shall be. To copy a large stream takes hours."""
-    snapshot = snapshots.last
-    assets: list[Stream | Consumer] = [*snapshot.led_streams(), *(each for _, each in snapshot.led_consumers())]
-    for asset in assets:
+    for asset in snapshots.last.led_assets():
         desired = asset.cluster.desired if asset.cluster else None
         if desired is not None and desired.created is not None:
             age_ns = int((asset.at - desired.created).total_seconds() * 1e9)

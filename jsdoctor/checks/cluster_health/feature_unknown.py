@@ -23,8 +23,7 @@ def feature_unknown(
     """An older server reads the configuration and leaves out the fields that it does not know (encoding/json)."""
     by_name = {server.name: server for server in servers.servers} if servers else {}
     behind: dict[str, list[Asset]] = defaultdict(list)
-    assets: list[Asset] = [*snapshots.last.led_streams(), *(consumer for _, consumer in snapshots.last.led_consumers())]
-    for asset in filter(required_level, assets):
+    for asset in filter(required_level, snapshots.last.led_assets()):
         holder = by_name.get(asset.answered_by)
         if holder is not None:
             if (level_of(holder) or 0) >= required_level(asset):

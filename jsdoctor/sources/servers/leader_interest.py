@@ -71,9 +71,10 @@ async def ask_leader_interest(asker: Asker, samples: Sequence[Sample]) -> tuple[
 async def _listening(asker: Asker, led: _Led) -> tuple[bool, TimedReply]:
     """It is requested twice, as a leader that was just elected subscribes late. Raises NoReplyError, ReplyError."""
     reply = await _subscriptions(asker, led)
-    if not _is_found(led, reply):
-        await asyncio.sleep(_PAUSE_S)
-        reply = await _subscriptions(asker, led)
+    if _is_found(led, reply):
+        return True, reply
+    await asyncio.sleep(_PAUSE_S)
+    reply = await _subscriptions(asker, led)
     return _is_found(led, reply), reply
 
 
