@@ -38,9 +38,9 @@ class LeaderInterest(Evidence, frozen=True):
     source = EvidenceSource.SYSTEM
     parts = ("assets", "interest")
     unavailable = not_offered(
-        "no leader was queried for its subscriptions: every stream gets messages, or no login of the system account was"
-        " used",
-        "run again with a login of the system account",
+        "no leader was queried for its subscriptions: no stream had been idle for half a minute, or no login of the"
+        " system account was used",
+        "run again with a login of the system account, half a minute after publishes begin to fail",
     )
     endpoints = (Endpoint.SUBSZ,)
     of_deployment = True
