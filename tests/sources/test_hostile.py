@@ -86,7 +86,14 @@ def test_addresses_of_every_kind_are_tried(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["system replies without end", "system replies of more and more servers"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "system replies without end",
+        # On a busy machine the two seconds are over before there are too many.
+        pytest.param("system replies of more and more servers", marks=pytest.mark.nightly),
+    ],
+)
 def test_a_capture_of_replies_without_end_states_it(name: str, tmp_path: Path) -> None:
     with listening(NATS_SCENARIOS[name]) as port:
         ended = check("--server", f"nats://127.0.0.1:{port}", tmp_path, "capture", "-o", str(tmp_path / "c.zip"))
