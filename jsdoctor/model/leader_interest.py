@@ -12,13 +12,16 @@ from jsdoctor.model.finding import Observation, Subject
 
 
 class Listening(msgspec.Struct, frozen=True):
-    """A stream, its leader, and whether that server has a subscription of its subject `listens_to`."""
+    """A stream, its leader, and whether that server has a subscription of its subject `listens_to`.
+
+    `found` is None where the server was not queried or did not respond.
+    """
 
     account: str
     stream: str
     server: str
     listens_to: str
-    found: bool
+    found: bool | None
     at: datetime
 
     @property
@@ -38,9 +41,8 @@ class LeaderInterest(Evidence, frozen=True):
     source = EvidenceSource.SYSTEM
     parts = ("assets", "interest")
     unavailable = not_offered(
-        "no leader was queried for its subscriptions: no stream had been idle for half a minute, or no login of the"
-        " system account was used",
-        "run again with a login of the system account, half a minute after publishes begin to fail",
+        "no leader was queried for its subscriptions: no login of the system account was used, or the capture is older",
+        "run again with a login of the system account; of captured evidence, capture it again",
     )
     endpoints = (Endpoint.SUBSZ,)
     of_deployment = True

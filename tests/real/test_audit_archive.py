@@ -16,6 +16,7 @@ from jsdoctor.model.clock import Clocks
 from jsdoctor.model.connections import Connections
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.evidence_kinds import KINDS
+from jsdoctor.model.leader_interest import LeaderInterest
 from jsdoctor.model.links import Links
 from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import Accounts, ConnectedServer, Servers
@@ -83,11 +84,12 @@ def test_every_stream_once(taken: Taken, name: str) -> None:
 
 
 def test_what_whole_archives_show(taken: Taken) -> None:
-    """All kinds of evidence that a capture has, but clocks and a connection."""
+    """All kinds of evidence that a capture has, but clocks, a connection and which leaders listen."""
     captured, gathered = taken.evidence("capture"), taken.evidence("whole")
     assert {kind for kind in KINDS if captured.get(kind)} - {kind for kind in KINDS if gathered.get(kind)} == {
         Clocks,
         ConnectedServer,
+        LeaderInterest,
     }
     for name in ("whole", "no details"):
         mine, theirs = captured.get(Accounts), taken.evidence(name).get(Accounts)

@@ -345,10 +345,11 @@ def _add_addresses(sample: Json, edit: Json) -> None:
 
 
 def _add_interest(sample: Json, edit: Json) -> None:
-    """Whether leaders listen to the first subject of idle streams, by account and stream."""
+    """Whether leaders listen to the first subject of idle streams, by account and stream; "slow": none was queried."""
     at, streams = sample["taken_at"], []
-    for path, found in edit["listens"].items():
+    for path, listens in edit["listens"].items():
         account, stream = path.split("/")
+        found = None if listens == "slow" else listens
         streams.append({"account": account, "stream": stream, "server": "n1", "listens_to": "orders.>", "found": found})
     body = {"streams": [stream | {"at": at} for stream in streams]}
     asked = {"access": "system", "endpoint": "SUBSZ", "target": "$SYS.REQ.SERVER.PING.SUBSZ", "asked_at": at}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, failed, passed
+from jsdoctor.model.finding import Finding, failed, passed, unknown
 from jsdoctor.model.leader_interest import LeaderInterest
 
 
@@ -15,6 +15,12 @@ def leader_interest(interest: LeaderInterest) -> Iterator[Finding]:
     for stream in interest.streams:
         if stream.found:
             yield passed(stream.subject)
+        elif stream.found is None:
+            yield unknown(
+                stream.subject,
+                f"its leader {stream.server} was not queried for its subscriptions, as it does so slowly or not at all",
+                "run again when that server has less to do",
+            )
         else:
             yield failed(
                 stream.subject,

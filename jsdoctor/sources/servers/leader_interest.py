@@ -46,36 +46,35 @@ class _Led(NamedTuple):
 
 
 async def ask_leader_interest(asker: Asker, samples: Sequence[Sample]) -> tuple[Exchange, ...]:
-    """Whether each leader of an idle stream listens, in a form of our own; nothing if there is none."""
+    """Whether each leader of an idle stream listens, in a form of our own; nothing where no server showed streams."""
+    if not any(map(_shows_streams, samples[-1].exchanges)):
+        return ()
     asked_at = datetime.now(UTC)
     streams: list[Listening] = []
     slow: set[str] = set()
     for led in _idle(samples):
-        if led.server in slow:
-            continue
-        try:
-            found, reply = await _listening(asker, led)
-        except (NoReplyError, ReplyError):
-            slow.add(led.server)
-            continue
+        found = None if led.server in slow else await _listening(asker, led, slow)
         config = led.stream.config
-        streams.append(Listening(led.account, config.name, led.server, config.subjects[0], found, reply.asked_at))
-        if reply.round_trip_ns > _SLOW_NS:
-            slow.add(led.server)
-    if not streams:
-        return ()
+        streams.append(Listening(led.account, config.name, led.server, config.subjects[0], found, datetime.now(UTC)))
     body = msgspec.json.encode(LeaderInterest(tuple(streams)))
     return (Exchange(Access.SYSTEM, Endpoint.SUBSZ, _REQUEST, asked_at, 0, body),)
 
 
-async def _listening(asker: Asker, led: _Led) -> tuple[bool, TimedReply]:
-    """It is requested twice, as a leader that was just elected subscribes late. Raises NoReplyError, ReplyError."""
-    reply = await _subscriptions(asker, led)
-    if _is_found(led, reply):
-        return True, reply
-    await asyncio.sleep(_PAUSE_S)
-    reply = await _subscriptions(asker, led)
-    return _is_found(led, reply), reply
+async def _listening(asker: Asker, led: _Led, slow: set[str]) -> bool | None:
+    """Requested twice, as a leader that was just elected subscribes late; a server that takes long joins `slow`."""
+    for pause_s in (0.0, _PAUSE_S):
+        await asyncio.sleep(pause_s)
+        try:
+            reply = await _subscriptions(asker, led)
+            found = _is_found(led, reply)
+        except (NoReplyError, ReplyError):
+            slow.add(led.server)
+            return None
+        if reply.round_trip_ns > _SLOW_NS:
+            slow.add(led.server)
+        if found:
+            return True
+    return False
 
 
 def _idle(samples: Sequence[Sample]) -> list[_Led]:
@@ -85,11 +84,13 @@ def _idle(samples: Sequence[Sample]) -> list[_Led]:
     return [led for _, led in sorted(silent, key=itemgetter(0), reverse=True)[:_MOST]]
 
 
+def _shows_streams(exchange: Exchange) -> bool:
+    return exchange.endpoint is Endpoint.JSZ and exchange.access is Access.SYSTEM
+
+
 def _led(sample: Sample) -> Iterator[_Led]:
     """Streams with subjects of their own, as their leaders show them."""
-    for exchange in sample.exchanges:
-        if exchange.endpoint is not Endpoint.JSZ or exchange.access is not Access.SYSTEM:
-            continue
+    for exchange in filter(_shows_streams, sample.exchanges):
         try:
             sender, reply, *_ = read_jsz(exchange)
         except ReplyError:
