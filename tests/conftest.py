@@ -17,7 +17,7 @@ from tests.servers.versions import parameter_version
 from tests.support.rule_groups import rule_of
 
 # No deadline: how long one example takes says more about the machine than about the code.
-settings.register_profile("jsdoctor", deadline=None)
+settings.register_profile("jsdoctor", deadline=None, max_examples=40)
 settings.load_profile("jsdoctor")
 
 
@@ -40,8 +40,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object | 
     return scheduling(config, log)
 
 
-_REAL = {"faults", "healthy", "real", "cli"}
-_SLOW = _REAL | {"spark", "sources", "remedy"}
+_NEWEST = {"faults", "healthy", "real", "cli", "remedy"}
+"""Directories of tests that one version of servers suffices for, but in `make nightly`."""
+_SLOW = _NEWEST | {"spark", "sources"}
 """Directories of tests that mostly wait for servers."""
 
 
@@ -72,27 +73,22 @@ def _mixed(items: list[pytest.Item]) -> list[pytest.Item]:
 
 
 def _leave_versions_to_nightly(items: list[pytest.Item]) -> None:
-    """In `make test`, a slow test of a real server runs on the newest of its versions; `make nightly` runs the others.
+    """In `make test`, a test of real servers runs on the newest of its versions, one of how replies are collected also
+    on the oldest; `make nightly` runs the others.
 
     Modules that say `every_version` are the exception: what they hold is worth the time on each server.
     """
     of_one_function: defaultdict[str, list[tuple[int, pytest.Item]]] = defaultdict(list)
     for item in items:
-        version = _version_of(item)
-        if version is not None and item.get_closest_marker("every_version") is None:
+        version = parameter_version(item)
+        if version and item.get_closest_marker("real") and item.get_closest_marker("every_version") is None:
             of_one_function[item.nodeid.partition("[")[0]].append((VERSIONS.index(version), item))
     for versions in of_one_function.values():
-        newest = max(index for index, _ in versions)
+        indexes = {index for index, _ in versions}
+        kept = {max(indexes)} if _NEWEST & set(versions[0][1].path.parts) else {min(indexes), max(indexes)}
         for index, item in versions:
-            if index < newest:
+            if index not in kept:
                 item.add_marker(pytest.mark.nightly)
-
-
-def _version_of(item: pytest.Item) -> str | None:
-    """The server version among the parameters of a test in one of those directories, if any."""
-    if not _REAL & set(item.path.parts) or not isinstance(item, pytest.Function):
-        return None
-    return parameter_version(item)
 
 
 @pytest.fixture

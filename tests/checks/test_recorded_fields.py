@@ -11,7 +11,7 @@ from tools.recorded_fields import PATH, findings, golden, judged, known, starts
 @pytest.mark.parametrize(
     ("version", "start"),
     [
-        pytest.param(version, start, marks=() if version in (VERSIONS[0], VERSIONS[-1]) else pytest.mark.nightly)
+        pytest.param(version, start, marks=() if version == VERSIONS[-1] else pytest.mark.nightly)
         for version in VERSIONS
         for start in starts(version)
     ],

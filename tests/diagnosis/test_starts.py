@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.diagnosis.run import confirmed, diagnosed, with_verdict
+from tests.servers import VERSIONS
 from tests.support.log_cases import healthy_logs
 
 _STARTED = "Starting nats-server"
@@ -14,7 +15,14 @@ _LINES = 20
 
 
 @pytest.mark.parametrize(
-    "logs", [logs for logs in healthy_logs() if logs.name == "rolling-restart"], ids=lambda logs: logs.parent.name
+    "logs",
+    [
+        pytest.param(
+            logs, id=(version := logs.parent.name), marks=() if version == VERSIONS[-1] else pytest.mark.nightly
+        )
+        for logs in healthy_logs()
+        if logs.name == "rolling-restart"
+    ],
 )
 def test_no_part_of_a_healthy_start_confirms_a_cause(logs: Path, tmp_path: Path) -> None:
     excerpt, possible = tmp_path / "n1.log", set[str]()

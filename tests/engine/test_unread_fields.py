@@ -57,6 +57,7 @@ _UNREADABLE = "JSD901"
 """Its faults are gaps: a reply that cannot be read can be read without the field that is wrong."""
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("code", [code for code in CODES if code != _UNREADABLE])
 def test_no_hidden_field_makes_a_rule_pass(code: str) -> None:
     silenced = [

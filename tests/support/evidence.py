@@ -148,9 +148,18 @@ class _Recorded(dict[str, Any]):
         return body
 
 
+class _RecordedExchange(msgspec.Struct):
+    access: str
+    endpoint: str
+    target: str
+    asked_at: str
+    round_trip_ns: int
+    body: msgspec.Raw
+
+
 class _RecordedSample(msgspec.Struct):
     taken_at: str
-    exchanges: list[dict[str, msgspec.Raw]]
+    exchanges: list[_RecordedExchange]
 
 
 class _RecordingFile(msgspec.Struct):
@@ -165,10 +174,9 @@ def _base(name: str) -> list[Json]:
     ]
 
 
-def _exchange(fields: dict[str, msgspec.Raw]) -> _Recorded:
-    body = fields.pop("body")
-    recorded = {name: msgspec.json.decode(value) for name, value in fields.items()}
-    return _Recorded(recorded, recorded_body=body)
+def _exchange(recorded: _RecordedExchange) -> _Recorded:
+    fields = msgspec.structs.asdict(recorded)
+    return _Recorded(fields, recorded_body=fields.pop("body"))
 
 
 def samples_of(name: str) -> tuple[Sample, ...]:
@@ -592,20 +600,27 @@ def _read(entry: Any, path: str) -> Any:
 def _targets(sample: Json, edit: Json) -> Iterator[tuple[list[Json], Json, datetime]]:
     """The recorded entries that an edit is about: the list that holds each, the entry, the reply's own clock."""
     for exchange in list(sample["exchanges"]):
-        body, endpoint = exchange["body"], exchange["endpoint"]
+        endpoint = exchange["endpoint"]
         if edit.get("connected"):
             if endpoint == "CONNECT":
-                yield sample["exchanges"], body if not edit.get("drop") else exchange, _clock(exchange)
+                yield sample["exchanges"], exchange if edit.get("drop") else exchange["body"], _clock(exchange)
         elif "server" in edit or edit.get("all_servers"):
-            mine = exchange["access"] == "system" and edit.get("server") in (None, body["server"]["name"])
-            if mine and edit.get("endpoint") == "SENDER":
-                yield sample["exchanges"], body["server"], _clock(exchange)
-            elif mine and endpoint == edit.get("endpoint", endpoint if edit.get("drop") else "JSZ"):
-                yield sample["exchanges"], exchange if edit.get("drop") else body["data"], _clock(exchange)
+            if exchange["access"] == "system":
+                yield from _of_server(sample, exchange, edit)
         elif endpoint == "JSZ":
             yield from _in_jsz(exchange, edit)
         elif exchange["access"] == "account":
             yield from _in_account(exchange, edit)
+
+
+def _of_server(sample: Json, exchange: Json, edit: Json) -> Iterator[tuple[list[Json], Json, datetime]]:
+    endpoint, of_sender = exchange["endpoint"], edit.get("endpoint") == "SENDER"
+    if not of_sender and endpoint != edit.get("endpoint", endpoint if edit.get("drop") else "JSZ"):
+        return
+    body = exchange["body"]
+    if edit.get("server") in (None, body["server"]["name"]):
+        entry = body["server"] if of_sender else exchange if edit.get("drop") else body["data"]
+        yield sample["exchanges"], entry, _clock(exchange)
 
 
 def _in_jsz(exchange: Json, edit: Json) -> Iterator[tuple[list[Json], Json, datetime]]:
@@ -633,7 +648,10 @@ def _in_jsz(exchange: Json, edit: Json) -> Iterator[tuple[list[Json], Json, date
 
 
 def _in_account(exchange: Json, edit: Json) -> Iterator[tuple[list[Json], Json, datetime]]:
-    body, now, endpoint = exchange["body"], _clock(exchange), exchange["endpoint"]
+    endpoint = exchange["endpoint"]
+    if endpoint not in ("INFO", "STREAM.LIST", "CONSUMER.LIST"):
+        return
+    body, now = exchange["body"], _clock(exchange)
     if "account" in edit and endpoint == "INFO":
         yield [], body, now
     elif "stream" in edit and endpoint == "STREAM.LIST":
