@@ -31,7 +31,7 @@ RULE ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native demo test quick nightly check format bench servers natscli loki kube-apiserver kit-tools golden kit site axe grafana-schema binary lock formula clean
+.PHONY: help setup native demo test quick nightly check format bench servers natscli loki kube-apiserver kit-tools golden site axe grafana-schema binary lock formula clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -91,10 +91,11 @@ nightly: setup servers natscli kit-tools ## run the slow matrix
 
 check: .venv/.light ## all that needs no server: ruff, mypy, import-linter, the word list of texts (docs/words.toml)
 	$(BIN)/ruff check
+	$(BIN)/ruff check --preview --select PLW1514 jsdoctor
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m tests.docs.prose
+	$(BIN)/python -m tools.prose
 
 format: .venv/.light ## let ruff rewrite what it can
 	$(BIN)/ruff check --fix
@@ -155,12 +156,9 @@ kit-tools: .cache/bin/helm .cache/bin/kubeconform .cache/bin/actionlint .cache/b
 golden: .venv/.light ## write what rules say in their cases and where that turns: make golden RULE="JSD403 JSD404", or of all
 	$(BIN)/python -m tools.golden_results $(RULE)
 
-kit: .venv/.light ## write deploy/prometheus and deploy/grafana from the rule pages
-	$(BIN)/python -m tests.kit
-
 # URL is where the site is published, REPOSITORY where the files beside it are: both are for links only.
 site: .venv/.ready $(SITE)/.ready ## build the documentation site in build/site: make site URL=https://... REPOSITORY=https://...
-	@$(BIN)/python -m tests.site $(if $(URL),--url $(URL)) $(if $(REPOSITORY),--repository $(REPOSITORY))
+	@$(BIN)/python -m tools.site $(if $(URL),--url $(URL)) $(if $(REPOSITORY),--repository $(REPOSITORY))
 
 $(SITE)/.ready: requirements/site.txt
 	$(PYTHON) -m venv --clear $(SITE)
@@ -218,7 +216,7 @@ formula: .venv/.ready # write deploy/homebrew/jsdoctor.rb from requirements/run.
 	$(LOCKER)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade uv
 	$(LOCKER)/bin/uv pip compile --quiet --universal --python-version 3.13 --format pylock.toml --extra manifests \
 	  --constraint requirements/run.txt --output-file .cache/pylock.toml pyproject.toml
-	$(BIN)/python -m tests.kit.formula .cache/pylock.toml
+	$(BIN)/python -m tools.formula .cache/pylock.toml
 
 clean: ## remove everything that make created
 	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage build dist

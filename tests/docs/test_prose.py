@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.docs.prose import ROOT, Word, sentences, words
+from tools.prose.words import ROOT, Word, sentences, words
 
 
 def test_the_list_is_that_of_the_style_guide() -> None:

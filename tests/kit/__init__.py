@@ -1,1 +1,1 @@
-"""Generates deploy/prometheus and deploy/grafana from the rule pages: `make kit`."""
+"""What deploy/ has for Prometheus, Grafana, Kubernetes and Homebrew, tried with the programs that read it."""

@@ -21,8 +21,7 @@ import nats
 import pytest
 
 from jsdoctor.demo.server import free_ports
-from tests.kit.dashboards import DASHBOARDS, dashboard
-from tests.kit.files import DEPLOY
+from tests.kit.dashboards import DASHBOARDS, DEPLOY, variables
 from tests.prometheus.stack import scraping
 from tests.servers import Cluster, ClusterFactory, wait_until
 from tests.support.deployment import add_consumer, add_stream
@@ -140,7 +139,7 @@ def prometheus(shared_cluster: ClusterFactory, tmp_path_factory: pytest.TempPath
 
 @pytest.mark.parametrize("name", DASHBOARDS)
 def test_every_panel_has_values(name: str, prometheus: Prometheus) -> None:
-    for panel in dashboard(name)["panels"]:
+    for panel in DASHBOARDS[name]["panels"]:
         [target] = panel["targets"]
         series = prometheus.series(_filled(target["expr"]))
         assert series or panel["title"] in QUIET, panel["title"]
@@ -152,9 +151,10 @@ def test_every_panel_has_values(name: str, prometheus: Prometheus) -> None:
             assert {"code", "slug", "severity", "stream"} <= shown
 
 
-@pytest.mark.parametrize("name", [name for name, made in DASHBOARDS.items() if made.variables])
+@pytest.mark.parametrize("name", [name for name in DASHBOARDS if variables(name)])
 def test_every_variable_has_values(name: str, prometheus: Prometheus) -> None:
-    for label, series in DASHBOARDS[name].variables.items():
+    for query in variables(name).values():
+        series, _, label = query.removeprefix("label_values(").removesuffix(")").rpartition(", ")
         assert prometheus.label_values(_filled(series), label)
 
 

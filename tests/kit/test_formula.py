@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from jsdoctor import __version__
-from tests.kit.formula import FORMULA, formula, pins
+from tools.formula import FORMULA, formula, pins
 
 RESOURCE = re.compile(
     r'resource "(?P<name>[^"]+)" do\n    url "(?P<url>[^"]+)"\n    sha256 "(?P<sha256>[0-9a-f]{64})"\n  end'

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.dashboards import DASHBOARDS
-from tests.kit.files import DEPLOY
+from tests.kit.dashboards import DASHBOARDS, DEPLOY
 from tests.servers import ROOT
 
 pytestmark = pytest.mark.nightly

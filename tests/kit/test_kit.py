@@ -1,49 +1,61 @@
-"""The kit is up to date, every alert fires and is silent as it should, and dashboards ask for what is recorded."""
+"""Alerts have the thresholds of the rules, fire and are silent as they should; dashboards ask for what is recorded."""
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
+from typing import Any
 
 import pytest
+import yaml
 
-from tests.kit.alerts import alert_rules
-from tests.kit.dashboards import DASHBOARDS, dashboard
-from tests.kit.files import DEPLOY, files
-from tests.kit.recording import records
+from jsdoctor.engine.select import find_rule
+from tests.kit.dashboards import DASHBOARDS, DEPLOY
 from tests.prometheus.stack import program
 from tests.servers.binaries import ROOT
+from tests.support.ruleset import rules
 
-RECORDED = {record["record"] for record in records()}
 NAME = re.compile(r"jsdoctor:\w+")
 
 
-def test_the_files_are_those_of_the_rule_pages() -> None:
-    for name, content in files().items():
-        assert (DEPLOY / name).read_text("utf-8") == content, f"deploy/{name} is out of date: make kit"
+def listed(name: str) -> list[dict[str, Any]]:
+    """The rules of one file of deploy/prometheus."""
+    [group] = yaml.safe_load((DEPLOY / "prometheus" / f"jsdoctor-{name}.yaml").read_text("utf-8"))["groups"]
+    found: list[dict[str, Any]] = group["rules"]
+    return found
 
 
-def test_each_alert_links_its_page_and_has_no_parameter_left() -> None:
-    for rule in alert_rules():
-        code = rule["labels"]["code"]
-        assert rule["annotations"]["runbook_url"].endswith(f"/rules/{code}/"), "as tests/site/pages.py has it"
-        assert len(list(ROOT.glob(f"rules/*/{code}.md"))) == 1
-        assert not re.search(r"\{[a-z_]+\}", rule["expr"] + rule["for"])
-        assert set(NAME.findall(rule["expr"])) <= RECORDED
+RECORDED = {record["record"] for record in listed("records")}
+
+
+@pytest.mark.parametrize("alert", listed("alerts"), ids=lambda alert: alert["alert"])
+def test_an_alert_links_its_page_and_has_its_thresholds(alert: dict[str, Any]) -> None:
+    code, annotations = alert["labels"]["code"], alert["annotations"]
+    rule = find_rule(rules(), code)
+    assert annotations["runbook_url"].endswith(f"/rules/{code}/"), "as tools/site/pages.py has it"
+    assert annotations["summary"] == f"{code} {rule.slug}"
+    assert len(list(ROOT.glob(f"rules/*/{code}.md"))) == 1
+    assert set(NAME.findall(alert["expr"])) <= RECORDED
+    numbers = re.findall(r"\d+(?:\.\d+)?", f"{alert['expr']} {alert['for']}")
+    for name in annotations.get("parameters", "").split(", "):
+        if name:
+            param = rule.params[name]
+            assert param.default is not None
+            default = param.default / 1e9 if param.unit == "duration" else param.default
+            assert f"{default:.10g}" in numbers, f"{name} of {code} is {default:.10g}"
 
 
 @pytest.mark.parametrize("name", DASHBOARDS)
 def test_a_dashboard_is_whole(name: str) -> None:
-    made = json.loads(json.dumps(dashboard(name)))
+    made = DASHBOARDS[name]
     panels = made["panels"]
     assert len({panel["id"] for panel in panels}) == len(panels)
     assert len({(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in panels}) == len(panels)
-    variables = {variable["name"] for variable in made["templating"]["list"]}
+    known = {variable["name"] for variable in made["templating"]["list"]}
     for panel in panels:
         [target] = panel["targets"]
         assert set(NAME.findall(target["expr"])) <= RECORDED
-        assert set(re.findall(r"\$(\w+)", target["expr"])) <= variables
+        assert set(re.findall(r"\$(\w+)", target["expr"])) <= known
 
 
 @pytest.mark.parametrize(

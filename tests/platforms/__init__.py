@@ -1,1 +1,1 @@
-"""Platforms other than Linux: simulated for the modules of jsdoctor, and their wheels."""
+"""Platforms other than Linux: the names that Python has there, and wheels of the dependencies."""

@@ -1,4 +1,1 @@
-"""The documentation site: pages made from README, docs/ and the rule pages, and built with strict links.
-
-python -m tests.site [--url URL] [--repository URL] [OUT]
-"""
+"""The documentation site: its sources, and the site as its generator builds it."""

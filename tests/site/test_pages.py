@@ -8,9 +8,9 @@ from collections import Counter
 from markdown_it import MarkdownIt
 
 from jsdoctor.render.site import rule_url, symptom_url
-from tests.site.dialect import indented
-from tests.site.pages import ROOT, SECTIONS, pages
 from tests.support.ruleset import rules
+from tools.site.dialect import indented
+from tools.site.pages import ROOT, SECTIONS, pages
 
 COMMONMARK = MarkdownIt("commonmark").enable("table")
 

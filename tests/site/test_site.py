@@ -12,9 +12,9 @@ import pytest
 from markdown_it import MarkdownIt
 
 from tests.html.browser import CHROMIUM, Tab, browser
-from tests.site.build import GENERATOR, SiteError, build
-from tests.site.pages import Page
 from tests.support.ruleset import rules
+from tools.site.build import GENERATOR, SiteError, build
+from tools.site.pages import Page
 
 if not os.environ.get("CI"):
     needs_generator = pytest.mark.skipif(not GENERATOR.exists(), reason="no generator of the site here: make site")
@@ -93,7 +93,7 @@ def test_llms_txt_lists_every_page(site: tuple[Path, list[Page]]) -> None:
 
 def test_a_link_to_nowhere_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = Page("", "Home", "Home", "", "", "# Home\n\n[a](nowhere.md)\n")
-    monkeypatch.setattr("tests.site.build.pages", lambda _: [page])
+    monkeypatch.setattr("tools.site.build.pages", lambda _: [page])
     with pytest.raises(SiteError, match=r"nowhere\.md"):
         build(tmp_path / "site", work=tmp_path / "work")
     assert not (tmp_path / "site").exists()

@@ -1,7 +1,5 @@
 """Checks the prose of the project against docs/words.toml, the word list of docs/style.md.
 
-python -m tests.docs.prose         (part of make check)
-
 Prose is README, CHANGELOG, CONTRIBUTING, docs/, the rule and symptom pages with texts in front matter, help texts, and
 the messages, docstrings and comments in jsdoctor/. Code blocks, code spans, link targets and examples of log lines are
 left out.
@@ -10,7 +8,6 @@ left out.
 from __future__ import annotations
 
 import re
-import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,8 +19,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from jsdoctor.cli.app import app
-from tests.docs.comments import comments
-from tests.docs.messages import messages
+from tools.prose.comments import comments
+from tools.prose.messages import messages
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = ROOT / "docs" / "words.toml"
@@ -169,15 +166,3 @@ def passages() -> Iterator[Passage]:
             yield Passage(place, line, text)
         for line, text in comments(file):
             yield from (passage._replace(line=passage.line + line - 1) for passage in markdown(place, text))
-
-
-def main() -> int:
-    """Print what the prose uses of the word list; 1 if it does."""
-    listed = words() + sentences()
-    complaint_lines = [line for passage in passages() for line in complaints(passage, listed)]
-    sys.stdout.write("".join(f"{line}\n" for line in complaint_lines))
-    return int(bool(complaint_lines))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -6,8 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.site.build import SiteError, build
-from tests.site.pages import ROOT
+from tools.site.build import SiteError, build
+from tools.site.pages import ROOT
 
 
 def main() -> int:

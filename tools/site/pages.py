@@ -17,8 +17,8 @@ from jsdoctor.model.rule import Risk, Rule
 from jsdoctor.model.symptom import Symptom
 from jsdoctor.render.explain import page_markdown, symptom_markdown
 from jsdoctor.render.options import RenderOptions
-from tests.site.dialect import between, indented, relinked, with_links
 from tests.support.ruleset import checks, rules
+from tools.site.dialect import between, indented, relinked, with_links
 
 ROOT = Path(__file__).resolve().parents[2]
 SECTIONS = ("Home", "Rules", "Symptoms", "Incidents", "Documents", "Project")

@@ -1,4 +1,4 @@
-"""Writes deploy/homebrew/jsdoctor.rb from the lock: python -m tests.kit.formula (or: make formula).
+"""Writes deploy/homebrew/jsdoctor.rb from the lock: python -m tools.formula (or: make formula).
 
 Homebrew builds every dependency from its source archive, whose address and checksum uv gives for the locked versions.
 """

@@ -11,7 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from tests.site.pages import ROOT, SECTIONS, Page, assets, pages
+from tools.site.pages import ROOT, SECTIONS, Page, assets, pages
 
 HERE = Path(__file__).resolve().parent
 WORK = ROOT / ".cache" / "site"
