@@ -7,8 +7,7 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-
-import msgspec
+from typing import NamedTuple
 
 from tests.prometheus.scenes import SCENES
 from tests.prometheus.stack import prometheus, scrapes
@@ -29,41 +28,20 @@ Faults = Mapping[str, str]
 """Severity by subject."""
 
 
-class RuleRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a login and metrics found of one rule: severity by subject. `outcome` is that of the metrics, and `unseen`
-    why they could not judge a subject that the login found.
+class Run(NamedTuple):
+    """The rules of which a login found a fault at warning or above, those of which metrics did, and where metrics
+    contradict.
     """
 
-    login: Faults = {}
-    metrics: Faults = {}
-    outcome: str = ""
-    unseen: str = ""
-
-
-class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """One run. `rules` has those of which either look found a fault at warning or above, `silent` those that both
-    looks evaluated without one.
-    """
-
-    exporter: str
-    server: str
-    scene: str
-    rules: dict[str, RuleRecord]
-    silent: tuple[str, ...] = ()
-    contradictions: tuple[str, ...] = ()
+    by_login: set[str]
+    by_metrics: set[str]
+    contradictions: list[str]
 
 
 def compare(directory: Path, scene: str, version: str, exporter: str) -> Run:
     """Start everything, look, and compare."""
     login, metrics, again = asyncio.run(_samples(directory, scene, version, exporter))
-    return Run(
-        exporter=exporter,
-        server=version,
-        scene=scene,
-        rules=_compared(login, metrics),
-        silent=_silent(login, metrics),
-        contradictions=tuple(_contradictions(login, again, metrics)),
-    )
+    return Run(set(_faults_of(login)), set(_faults_of(metrics)), _contradictions(login, again, metrics))
 
 
 async def _samples(directory: Path, scene: str, version: str, exporter: str) -> tuple[Json, Json, Json]:
@@ -90,27 +68,6 @@ async def _scraped(url: str, times: int) -> None:
 def _check(*arguments: str) -> Json:
     _, report = run_check("-vv", "--isolated", *arguments)
     return report
-
-
-def _compared(login: Json, metrics: Json) -> dict[str, RuleRecord]:
-    """The rules of which either found a fault."""
-    with_login, shown = _faults_of(login), _faults_of(metrics)
-    outcomes = {rule["code"]: rule["outcome"] for rule in metrics["rules"]}
-    return {
-        code: RuleRecord(
-            login=with_login.get(code, {}),
-            metrics=shown.get(code, {}),
-            outcome=outcomes[code],
-            unseen=_unseen(metrics, code, with_login.get(code, {})),
-        )
-        for code in sorted({*with_login, *shown})
-    }
-
-
-def _silent(login: Json, metrics: Json) -> tuple[str, ...]:
-    """The rules that both pass."""
-    passed = [{rule["code"] for rule in report["rules"] if rule["outcome"] == "pass"} for report in (login, metrics)]
-    return tuple(sorted(code for code in passed[0] & passed[1] if not code.startswith(_OF_THE_SAMPLE)))
 
 
 def _contradictions(login: Json, again: Json, metrics: Json) -> list[str]:
@@ -140,17 +97,6 @@ def _faults_of(report: Json) -> dict[str, Faults]:
         if result["outcome"] == "fail" and result["severity"] in LOUD and not result["code"].startswith(_OF_THE_SAMPLE):
             faults.setdefault(result["code"], {})[label(result["subject"])] = result["severity"]
     return dict(faults)
-
-
-def _unseen(metrics: Json, code: str, faults: Faults) -> str:
-    """The reason why metrics could not judge the rule, of a faulty subject where there is one."""
-    reasons = {
-        label(result["subject"]): result["message"]
-        for result in metrics["results"]
-        if result["code"] == code and result["outcome"] == "not_evaluated"
-    }
-    of_rule = next((rule["reason"] or "" for rule in metrics["rules"] if rule["code"] == code), "")
-    return next((reasons[subject] for subject in faults if subject in reasons), of_rule)
 
 
 def label(subject: Json) -> str:

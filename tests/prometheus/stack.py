@@ -23,7 +23,7 @@ SCRAPE_S = 2
 SURVEYOR = "nats-surveyor"
 SURVEYOR_SCRAPE_S = 6
 """It queries the servers while Prometheus waits: one kind of reply after the other, each for a second at most."""
-EXPORTERS = ("prometheus-nats-exporter", SURVEYOR)
+EXPORTER = "prometheus-nats-exporter"
 FAMILIES = ("-varz", "-healthz", "-connz", "-gatewayz", "-leafz", "-routez", "-jsz=all")
 
 
@@ -49,7 +49,7 @@ def of_cluster(cluster: Cluster) -> Scraped:
 
 @contextmanager
 def prometheus(
-    servers: Scraped, directory: Path, exporter: str = EXPORTERS[0], families: Sequence[str] = FAMILIES
+    servers: Scraped, directory: Path, exporter: str = EXPORTER, families: Sequence[str] = FAMILIES
 ) -> Iterator[str]:
     """A running Prometheus that has scraped every server at least twice: its URL. `families` are of the exporter."""
     ports = free_ports(1 if exporter == SURVEYOR else len(servers.monitor_urls))

@@ -7,34 +7,27 @@ from pathlib import Path
 import pytest
 
 from tests.prometheus.comparison import compare
-from tests.prometheus.page import PAGE, page
-from tests.prometheus.record import load, wanted
+from tests.prometheus.scenes import SCENES
+from tests.prometheus.stack import EXPORTER, SURVEYOR
 from tests.servers import DEFAULT_VERSION
 
-NEWEST = [run for run in wanted() if run[1] == DEFAULT_VERSION]
+SHOWN = {
+    EXPORTER: {"JSD401", "JSD408", "JSD701", "JSD717", "JSD718", "JSD802", "JSD806", "JSD808"},
+    SURVEYOR: {"JSD401", "JSD408", "JSD717"},
+}
+"""Rules whose faults the metrics of each exporter show as a login does (docs/prometheus.md)."""
+LEFT_OUT = {(SURVEYOR, "lost-hub")}
+"""nats-surveyor has no metrics of leaf nodes."""
 
 
 @pytest.mark.real
 @pytest.mark.nightly
-@pytest.mark.parametrize(("exporter", "version", "scene"), NEWEST, ids=["-".join(run) for run in NEWEST])
-def test_metrics_never_contradict_a_login(tmp_path: Path, exporter: str, version: str, scene: str) -> None:
-    """The faults that metrics showed when the runs were recorded are shown again."""
-    run = compare(tmp_path, scene, version, exporter)
-    assert run.contradictions == ()
-    [recorded] = [
-        recorded_run
-        for recorded_run in load()
-        if (recorded_run.exporter, recorded_run.server, recorded_run.scene) == (exporter, version, scene)
-    ]
-    same = {code for code, record in recorded.rules.items() if record.metrics and record.metrics == record.login}
-    assert {code for code, record in run.rules.items() if record.metrics} >= same
-
-
-def test_every_run_is_recorded_and_none_contradicts() -> None:
-    runs = load()
-    assert [(run.exporter, run.server, run.scene) for run in runs] == list(wanted())
-    assert [contradiction for run in runs for contradiction in run.contradictions] == []
-
-
-def test_the_page_has_what_was_recorded() -> None:
-    assert PAGE.read_text("utf-8") == page(load()), "run: python -m tests.prometheus.page"
+@pytest.mark.parametrize("scene", SCENES)
+@pytest.mark.parametrize("exporter", SHOWN)
+def test_metrics_never_contradict_a_login(tmp_path: Path, exporter: str, scene: str) -> None:
+    if (exporter, scene) in LEFT_OUT:
+        pytest.skip("nats-surveyor has no metrics of leaf nodes")
+    run = compare(tmp_path, scene, DEFAULT_VERSION, exporter)
+    assert run.contradictions == []
+    assert run.by_login, "nothing was planted"
+    assert run.by_metrics >= run.by_login & SHOWN[exporter]

@@ -1,4 +1,4 @@
-"""Records the captures `fixtures/captures/lab-*` with their truth: `python -m tests.lab.record [DIRECTORY]`, as root.
+"""Records the captures `fixtures/captures/lab-*` with their truth: `python -m tools.record_lab [DIRECTORY]`, as root.
 
 They are new ones each time: the choices of the forwarder are seeded, the timing of the machine is not.
 """

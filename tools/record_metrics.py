@@ -1,6 +1,6 @@
 """Records the replies of a real Prometheus to one check, for tests that run without it: `fixtures/prometheus`.
 
-python -m tests.prometheus.record_replies
+python -m tools.record_metrics
 """
 
 from __future__ import annotations
