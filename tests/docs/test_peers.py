@@ -1,4 +1,4 @@
-"""docs/peers.md is what its data and the rule pages say, and its data is what the real nats command says of itself."""
+"""docs/peers.md has every check of the real nats command, and the parameters of our rules with their defaults."""
 
 from __future__ import annotations
 
@@ -14,33 +14,65 @@ import pytest
 
 from jsdoctor.checks.consumer_lag.metadata_threshold import KEYS as CONSUMER_KEYS
 from jsdoctor.checks.stream_limits.metadata_threshold import KEYS as STREAM_KEYS
+from jsdoctor.engine.select import find_rule
+from jsdoctor.model.duration import format_duration
+from jsdoctor.model.rule import Param, Unit
+from jsdoctor.render.wording import size
 from tests.servers import ClusterFactory
+from tests.servers.binaries import ROOT
 from tests.support.deployment import add_consumer, add_stream
 from tests.support.ruleset import rules
-from tools.peers_page import PAGE, load_peers, page
 
-PEERS = load_peers()
-BOOK = {rule.code: rule for rule in rules()}
-COMMANDS = list(dict.fromkeys(entry.command for entry in PEERS.check))
+PAGE = (ROOT / "docs" / "peers.md").read_text("utf-8")
+VERSION = "v0.5.1"
+OURS = re.compile(r"\[(JSD\d+)\]\([^)]+\)(?:: ([^|;]+))?")
 HELP_FLAGS = re.compile(r"^Flags:\n(.*?)\n\n", re.MULTILINE | re.DOTALL)
 FLAG = re.compile(r"^ {2,6}(?:-\w, )?--(?:\[no-\])?(?P<name>[\w-]+)(?:=(?P<value>\S+))?", re.MULTILINE)
+
+
+def section(heading: str) -> str:
+    """The text below a heading of the page."""
+    return PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+
+
+def rows(text: str, columns: int) -> list[tuple[str, ...]]:
+    """The first columns of the rows of tables."""
+    table = [line.split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    return [tuple(cell.strip("| ") for cell in row[:columns]) for row in table if not row[0].startswith("| ---")]
+
+
+def options(command: str) -> dict[str, str]:
+    """The options of `nats server check COMMAND` on the page, with their defaults."""
+    table = section("`nats server check`").partition(f"| `{command}` |")[2].partition("\n\n")[0]
+    return {option.strip("`"): default.strip("`") for option, default in rows(table, 2) if option.startswith("`--")}
+
+
+COMMANDS = re.findall(r"^\| `(\w+)` \|", section("`nats server check`"), re.MULTILINE)
 
 
 def output(nats_cli: Path, *words: str) -> str:
     return subprocess.run([nats_cli, "--no-context", *words], capture_output=True, text=True, check=True).stdout
 
 
-def test_the_page_is_what_the_generator_writes() -> None:
-    assert PAGE.read_text("utf-8") == page(), "run python -m tools.peers_page"
+def test_parameters_have_the_defaults_of_their_pages() -> None:
+    named = OURS.findall(PAGE)
+    assert len(named) > 100
+    for code, params in named:
+        rule = find_rule(rules(), code)
+        for name, value in re.findall(r"`(\w+)` ([^`]+?)(?:, (?=`)|$)", params.strip()):
+            assert value == default_of(rule.params[name]), f"{code}.{name}"
 
 
-def test_every_rule_named_is_there_or_planned() -> None:
-    for entry in PEERS.entries():
-        for reference in entry.ours:
-            code, _, param = reference.partition(".")
-            assert code in BOOK or code in PEERS.planned, entry
-            if param and param != "*":
-                assert param in BOOK[code].params, f"{reference}: {entry}"
+def default_of(param: Param) -> str:
+    if param.default is None:
+        return "not set"
+    if param.unit is Unit.DURATION:
+        return format_duration(int(param.default))
+    if param.unit is Unit.RATIO:
+        return f"{param.default * 100:g} %"
+    if param.unit is Unit.BYTES:
+        return size(param.default)
+    return f"{param.default:,}" + ("/s" if param.unit is Unit.PER_SECOND else "")
 
 
 @pytest.mark.parametrize(
@@ -49,21 +81,21 @@ def test_every_rule_named_is_there_or_planned() -> None:
 def test_every_metadata_key_is_an_option_there_and_a_parameter_here(
     command: str, code: str, keys: dict[str, Any]
 ) -> None:
-    options = {entry.option.removeprefix("--") for entry in PEERS.check if entry.command == command}
-    assert set(keys) == options - {"stream", "consumer"}
-    assert set(BOOK[code].params) == {key.replace("-", "_") for key in keys}
-    assert all(param.default is None for param in BOOK[code].params.values())
+    assert set(keys) == {option.removeprefix("--") for option in options(command)} - {"stream", "consumer"}
+    params = find_rule(rules(), code).params
+    assert set(params) == {key.replace("-", "_") for key in keys}
+    assert all(param.default is None for param in params.values())
 
 
 def test_the_real_command_has_these_checks(nats_cli: Path) -> None:
-    assert output(nats_cli, "--version").strip() == PEERS.nats_version
-    listed = json.loads(output(nats_cli, "audit", "checks", "--json"))
-    theirs = {
-        check["code"]: (check["name"], {key: option["default"] for key, option in check["configuration"].items()})
-        for check in listed
-    }
-    assert theirs == {check.code: (check.name, check.defaults) for check in PEERS.audit}
-    assert len(theirs) == 21
+    assert output(nats_cli, "--version").strip() == VERSION
+    assert VERSION in PAGE
+    theirs = {}
+    for check in json.loads(output(nats_cli, "audit", "checks", "--json")):
+        defaults = [option["default"] for option in check["configuration"].values()]
+        theirs[f"{check['code']} {check['name']}"] = [f"{value:,}" for value in defaults]
+    ours = {name: re.findall(r"\b[\d.,]*\d\b", thresholds) for name, thresholds in rows(section("`nats audit`"), 2)[1:]}
+    assert ours == theirs
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -75,7 +107,7 @@ def test_the_real_command_has_these_options(command: str, nats_cli: Path) -> Non
         f"--{flag['name']}": "" if re.fullmatch(r"[A-Z][A-Z-]*", flag["value"] or "") else flag["value"] or ""
         for flag in FLAG.finditer(match[1])
     }
-    assert theirs == {entry.option: entry.default for entry in PEERS.check if entry.command == command}
+    assert theirs == options(command)
 
 
 def test_the_real_command_has_no_other_checks(nats_cli: Path) -> None:
@@ -85,7 +117,9 @@ def test_the_real_command_has_no_other_checks(nats_cli: Path) -> None:
 
 def test_the_real_command_knows_these_states(nats_cli: Path) -> None:
     program = nats_cli.read_bytes()
-    assert [state.name for state in PEERS.state if state.name.encode() not in program] == []
+    states = [state.strip("`") for _, state in rows(section("`nats server stream-check` and `consumer-check`"), 2)[1:]]
+    assert states
+    assert [state for state in states if state.encode() not in program] == []
 
 
 @pytest.mark.real

@@ -7,7 +7,6 @@ import contextlib
 import json
 import re
 import subprocess
-import tomllib
 import zipfile
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
@@ -254,8 +253,8 @@ def aged(source: Path, target: Path, by: timedelta) -> Path:
 @cache
 def mapping() -> dict[str, set[str]]:
     """Our rules by the code of their check."""
-    peers = tomllib.loads((ROOT / "docs" / "peers.toml").read_text())
-    return {entry["code"]: {rule.partition(".")[0] for rule in entry.get("ours", ())} for entry in peers["audit"]}
+    rows = re.findall(r"^\| ([A-Z]+_\d+) (.+)$", (ROOT / "docs" / "peers.md").read_text("utf-8"), re.MULTILINE)
+    return {code: set(re.findall(r"\[(JSD\d+)\]", row)) for code, row in rows}
 
 
 class Verdicts:

@@ -24,9 +24,9 @@ from tools.prose.messages import messages
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = ROOT / "docs" / "words.toml"
-EXEMPT = {"docs/style.md", "docs/peers.md"}
-"""The word list, and a generated page: docs/peers.toml, which it is made of, is checked."""
-# Texts for people in front matter and in docs/peers.toml; all other values are names, patterns and lines of logs.
+EXEMPT = {"docs/style.md"}
+"""The word list."""
+# Texts for people in front matter; all other values are names, patterns and lines of logs.
 TEXT_KEYS = {"title", "means", "help", "because", "note", "about", "differ", "not_built", "text"}
 _MARKDOWN = MarkdownIt("commonmark").enable("table")
 
@@ -150,7 +150,7 @@ def help_texts(command: Any = None, name: str = "jsdoctor") -> Iterator[Passage]
 
 def files() -> list[Path]:
     """The files that are checked."""
-    pages = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/peers.toml")]
+    pages = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")]
     pages += [*sorted(ROOT.glob("docs/**/*.md")), *sorted(ROOT.glob("rules/**/*.md"))]
     return [file for file in pages if file.relative_to(ROOT).as_posix() not in EXEMPT]
 
