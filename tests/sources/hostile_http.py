@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-import zlib
 
-from tests.sources.hostile_nats import DEEP, drip, huge_line
+from tests.sources.hostile_nats import DEEP, drip, huge_line, packed_megabytes
 from tests.sources.hostile_server import Handler, Talk, forever
 
 
@@ -52,10 +51,8 @@ BOMB = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nConnection: close\r\n\r\n"
 
 
 def bomb(talk: Talk) -> None:
-    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-    for _ in range(1000):
-        talk.send(packer.compress(b" " * 1_000_000))
-    talk.send(packer.flush())
+    for packed in packed_megabytes(1000):
+        talk.send(packed)
 
 
 HTTP_SCENARIOS: dict[str, Handler] = {

@@ -8,7 +8,7 @@ import socket
 import struct
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tests.sources.hostile_server import INFO, Handler, Reply, Talk, always, forever, ignore, plain
@@ -146,9 +146,16 @@ def huge_header(talk: Talk, _: str, inbox: bytes) -> None:
     talk.send(b"HMSG %s %s %d %d\r\n" % (inbox, talk.sid_of(inbox), len(head), len(head)) + head + b"\r\n")
 
 
+def packed_megabytes(count: int) -> Iterator[bytes]:
+    """So many megabytes of spaces as gzip packs them, without the trailer: each is packed as the second one was."""
+    packer, megabyte = zlib.compressobj(9, zlib.DEFLATED, 31), b" " * 1_000_000
+    first, second = (packer.compress(megabyte) + packer.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
+    yield first
+    yield from itertools.repeat(second, count - 1)
+
+
 def packed_bomb(talk: Talk, _: str, inbox: bytes) -> None:
-    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-    packed = b"".join(packer.compress(b" " * 1_000_000) for _ in range(1000)) + packer.flush()
+    packed = b"".join(packed_megabytes(1000))
     head = b"NATS/1.0\r\nContent-Encoding: gzip\r\n\r\n"
     size = len(head) + len(packed)
     talk.send(b"HMSG %s %s %d %d\r\n" % (inbox, talk.sid_of(inbox), len(head), size) + head + packed + b"\r\n")

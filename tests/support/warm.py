@@ -1,7 +1,7 @@
 """`jsdoctor` in a fork of a process that has imported it, for tests that run one command many times.
 
 A check of a small deployment imports some 850 modules and reads all rule pages, which takes longer than all else that
-it does. The command and its exit code are those of `python -m jsdoctor`; only these two are done once.
+it does. The command and its exit code are those of `python -m jsdoctor`; only these, and its options, are done once.
 `python -m tests.support.warm` is that process.
 """
 
@@ -25,6 +25,7 @@ from pathlib import Path
 import jsdoctor
 from jsdoctor.__main__ import main
 from jsdoctor.app.rulebook import open_rulebook
+from jsdoctor.cli.app import commands
 
 _SPARK = "jsdoctor.sources.archives.spark"
 _turn = threading.Lock()
@@ -85,6 +86,7 @@ def _serve() -> None:
         if not module.name.startswith((_SPARK, "jsdoctor.__main__")):
             importlib.import_module(module.name)
     open_rulebook()
+    commands()
     gc.freeze()
     sys.stdout.write("ready\n")
     sys.stdout.flush()

@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-import typer
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from jsdoctor.cli.app import app
+from jsdoctor.cli.app import commands
 from tools.prose.comments import comments
 from tools.prose.messages import messages
 
@@ -137,7 +136,7 @@ def page(place: str, text: str) -> Iterator[Passage]:
 
 def help_texts(command: Any = None, name: str = "jsdoctor") -> Iterator[Passage]:
     """What `--help` prints for each command and option; examples keep their lines and are left out."""
-    command = command or typer.main.get_command(app)
+    command = command or commands()
     for paragraph in (command.help or "").split("\n\n"):
         if not paragraph.startswith("\b"):
             yield Passage(f"{name} --help", 0, " ".join(paragraph.split()))
