@@ -40,9 +40,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object | 
     return scheduling(config, log)
 
 
-_NEWEST = {"faults", "healthy", "real", "cli", "remedy"}
-"""Directories of tests that one version of servers suffices for, but in `make nightly`."""
-_SLOW = _NEWEST | {"spark", "sources"}
+_SLOW = {"faults", "healthy", "real", "cli", "remedy", "sources", "spark"}
 """Directories of tests that mostly wait for servers."""
 
 
@@ -73,8 +71,7 @@ def _mixed(items: list[pytest.Item]) -> list[pytest.Item]:
 
 
 def _leave_versions_to_nightly(items: list[pytest.Item]) -> None:
-    """In `make test`, a test of real servers runs on the newest of its versions, one of how replies are collected also
-    on the oldest; `make nightly` runs the others.
+    """In `make test`, a test of real servers runs on the newest of its versions; `make nightly` runs the others.
 
     Modules that say `every_version` are the exception: what they hold is worth the time on each server.
     """
@@ -84,10 +81,9 @@ def _leave_versions_to_nightly(items: list[pytest.Item]) -> None:
         if version and item.get_closest_marker("real") and item.get_closest_marker("every_version") is None:
             of_one_function[item.nodeid.partition("[")[0]].append((VERSIONS.index(version), item))
     for versions in of_one_function.values():
-        indexes = {index for index, _ in versions}
-        kept = {max(indexes)} if _NEWEST & set(versions[0][1].path.parts) else {min(indexes), max(indexes)}
+        newest = max(index for index, _ in versions)
         for index, item in versions:
-            if index not in kept:
+            if index < newest:
                 item.add_marker(pytest.mark.nightly)
 
 

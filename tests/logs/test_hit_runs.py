@@ -80,7 +80,10 @@ def random_hits(chance: random.Random, place: Part, subjects: int, count: int) -
 
 
 @needs_core
-@pytest.mark.parametrize(("seed", "subjects"), [(1, 3), (2, 300), (3, 5_000), (4, 100_000)])
+@pytest.mark.parametrize(
+    ("seed", "subjects"),
+    [(2, 300), *(pytest.param(*more, marks=pytest.mark.nightly) for more in ((1, 3), (3, 5_000), (4, 100_000)))],
+)
 def test_the_core_leaves_out_what_is_not_kept_anyway(seed: int, subjects: int) -> None:
     chance = random.Random(seed)  # noqa: S311  # no secret
     places = [part("n1.log"), part("n1.log", 100), part("n1.log.1"), part("n9.log", server="n9")]

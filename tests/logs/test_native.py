@@ -89,6 +89,7 @@ def test_examples_of_every_signature(end: bytes, tmp_path: Path) -> None:
     assert_same([file])
 
 
+@pytest.mark.nightly
 def test_many_subjects_and_much_time(tmp_path: Path) -> None:
     """More counts than are held at a time, and a clock that goes to and fro."""
     line = b"[1] 2026/11/%02d %02d:%02d:00.000001 [WRN] JetStream cluster stream 'A > S%d' has NO quorum, stalled\n"
