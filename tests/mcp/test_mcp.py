@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import sys
 import time
@@ -11,10 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import Client, StdioServerParameters, stdio_client
-from mcp.types import TextContent
 
-from jsdoctor.cli.mcp.server import Finished, Tools, allowed_path, answer
 from jsdoctor.cli.mcp.settings import McpSettings
 from jsdoctor.model.problems import UsageProblem
 from tests.cli.invoke import jsdoctor
@@ -34,6 +32,9 @@ Call = Callable[..., Awaitable[tuple[bool, str]]]
 
 def served(work: Callable[[Call, Any], Awaitable[None]], place: Path, *options: str, **env: str) -> None:
     """Start the server in `place` with these options and variables, and give `work` a way to call its tools."""
+    from mcp import Client, StdioServerParameters, stdio_client  # noqa: PLC0415  # takes more than a second
+    from mcp.types import TextContent  # noqa: PLC0415
+
     parameters = StdioServerParameters(
         command=sys.executable,
         args=["-m", "jsdoctor", "mcp", "--isolated", *options],
@@ -53,6 +54,12 @@ def served(work: Callable[[Call, Any], Awaitable[None]], place: Path, *options: 
             await work(call, client)
 
     asyncio.run(main())
+
+
+@pytest.fixture
+def server() -> Any:
+    """The module of the server, imported by tests that need it: the SDK takes more than a second."""
+    return importlib.import_module("jsdoctor.cli.mcp.server")
 
 
 @pytest.fixture
@@ -220,25 +227,25 @@ def test_a_call_that_takes_too_long_is_ended(place: Path) -> None:
     served(work, place, "--max-time", "10ms")
 
 
-def test_a_link_does_not_lead_out_of_the_directories(place: Path) -> None:
+def test_a_link_does_not_lead_out_of_the_directories(server: Any, place: Path) -> None:
     roots = (place / "logs",)
-    assert allowed_path(".", roots) == str(place / "logs")
+    assert server.allowed_path(".", roots) == str(place / "logs")
     (place / "logs" / "link").symlink_to(place / "outside.log")
     for given in (".", "link"):
         with pytest.raises(UsageProblem):
-            allowed_path(given, roots)
+            server.allowed_path(given, roots)
     with pytest.raises(UsageProblem):
-        allowed_path("nats.log", ())
+        server.allowed_path("nats.log", ())
 
 
-def test_what_is_cut_is_counted() -> None:
+def test_what_is_cut_is_counted(server: Any) -> None:
     document = {"summary": {"n": 3}, "results": [{"outcome": "pass", "text": "x" * 90}] * 90 + [{"outcome": "fail"}]}
-    text = answer(document, 2_000)
+    text = server.answer(document, 2_000)
     shown = json.loads(text)
     assert len(text) <= 2_000
     assert shown["results"][0] == {"outcome": "fail"}
     assert shown["shortened"]["results"] == {"shown": len(shown["results"]), "total": 91}
-    assert json.loads(answer({"one": "x" * 5_000}, 2_000))["shortened"]["bytes"]["shown"] == 0
+    assert json.loads(server.answer({"one": "x" * 5_000}, 2_000))["shortened"]["bytes"]["shown"] == 0
 
 
 def test_a_root_that_is_no_directory_is_refused(tmp_path: Path) -> None:
@@ -254,22 +261,22 @@ def test_without_the_extra_an_error_names_how_to_get_it(tmp_path: Path) -> None:
     assert "jsdoctor[mcp]" in done.stderr
 
 
-def test_tools_start_commands_that_read_only(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tools_start_commands_that_read_only(server: Any, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[Sequence[str]] = []
 
-    async def record(arguments: Sequence[str], seconds: float, env: Mapping[str, str]) -> Finished:
+    async def record(arguments: Sequence[str], seconds: float, env: Mapping[str, str]) -> Any:
         started.append(arguments)
-        return Finished(0, '{"rules": [], "incidents": [], "gaps": [], "summary": {}}', "")
+        return server.Finished(0, '{"rules": [], "incidents": [], "gaps": [], "summary": {}}', "")
 
     monkeypatch.setattr("jsdoctor.cli.mcp.server.run_command", record)
-    tools = Tools(McpSettings(roots=(place / "logs",)))
+    tools = server.Tools(McpSettings(roots=(place / "logs",)))
     asyncio.run(tools.check())
     asyncio.run(tools.check(logs=["nats.log"]))
     asyncio.run(tools.diagnose("--apply"))
     asyncio.run(tools.explain("JSD403"))
     asyncio.run(tools.audit(["nats.log"]))
     asyncio.run(tools.rules_list())
-    asyncio.run(Tools(McpSettings(loki=("--loki=http://h", "--loki-query={}"))).audit(loki=True))
+    asyncio.run(server.Tools(McpSettings(loki=("--loki=http://h", "--loki-query={}"))).audit(loki=True))
     assert [words[0] for words in started] == ["check", "check", "diagnose", "explain", "audit", "rules", "audit"]
     options = {word.partition("=")[0] for words in started for word in words[1:] if word.startswith("--")}
     assert options == {

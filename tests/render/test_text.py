@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -34,7 +35,7 @@ def test_looks_as_it_was_looked_at(width: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "report", "settings"),
+    ("name", "shown", "settings"),
     [
         ("busy-80-ascii", NIGHT, {"ascii_only": True}),
         ("busy-80-color", NIGHT, {"color": True}),
@@ -42,12 +43,14 @@ def test_looks_as_it_was_looked_at(width: int) -> None:
         ("busy-quiet", NIGHT, {"quiet": True}),
         ("clean-80", CALM, {}),
         ("existing-80", reports.cases()["existing"], {}),
-        ("flood-80", reports.flood(), {}),
+        ("flood-80", reports.flood, {}),
         ("hostile-80", reports.hostile(), {"verbose": 2}),
     ],
 )
-def test_looks_as_it_was_looked_at_with(name: str, report: Report, settings: dict[str, object]) -> None:
-    assert_golden(f"{name}.txt", text(report, **settings))
+def test_looks_as_it_was_looked_at_with(
+    name: str, shown: Report | Callable[[], Report], settings: dict[str, object]
+) -> None:
+    assert_golden(f"{name}.txt", text(shown() if callable(shown) else shown, **settings))
 
 
 @pytest.mark.parametrize("width", [80, 140])

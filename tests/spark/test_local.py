@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pyarrow.dataset as ds
 import pytest
 
 from jsdoctor.sources.archives.event_files import MANIFEST
@@ -75,7 +74,9 @@ def test_a_file_that_executors_do_not_find_is_reported(read: Read) -> None:
 
 
 def rows(directory: Path) -> list[dict[str, Any]]:
-    table = ds.dataset(directory, partitioning="hive", format="parquet").to_table()
+    from pyarrow.dataset import dataset  # noqa: PLC0415  # takes more than a second
+
+    table = dataset(directory, partitioning="hive", format="parquet").to_table()
     unsorted_rows: list[dict[str, Any]] = table.to_pylist()
     return sorted(unsorted_rows, key=lambda row: (row["file"], row["offset"], row["signature"]))
 
