@@ -9,13 +9,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 from nats.aio.client import Client
 
 from jsdoctor.demo.server import NatsServer, free_ports
 from tests.real.test_logs_cluster import judge, loud
 from tests.servers import VERSIONS, Cluster, ClusterFactory, server_binary, wait_until
+from tests.servers.http import get
 from tests.support.deployment import add_stream, api
 from tests.support.outage import peers_of, with_client
 from tests.support.reports import failures_of, run_check
@@ -112,9 +112,7 @@ def test_white_space_in_names_is_found(tmp_path: Path, version: str) -> None:
     ):
         url = server.url.replace("nats://", "nats://sys:sys@")
         assert failures_of(run_check("--server", url, *ONCE)[1], "JSD711") in ({}, {f"edge{shown}one": "warning"})
-        wait_until(
-            lambda: httpx2.get(server.monitor_url + "/leafz").json()["leafs"], "the leaf node to come", timeout=20
-        )
+        wait_until(lambda: get(server.monitor_url + "/leafz").json()["leafs"], "the leaf node to come", timeout=20)
         assert failures_of(run_check("--server", url, *ONCE)[1], "JSD711") == {f"edge{shown}one": "warning"}
 
 

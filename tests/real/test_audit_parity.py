@@ -15,12 +15,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import nats
 import pytest
 
 from jsdoctor.demo.server import NatsServer, free_ports
 from tests.servers import ROOT, Cluster, ClusterFactory, cluster_factories, server_binary, wait_until
+from tests.servers.http import get
 from tests.servers.landscape import ACCOUNTS
 from tests.sources.certificates import Certificates
 from tests.support.deployment import HOUR_NS, add_consumer, add_stream
@@ -102,7 +102,7 @@ def misconfigured(directory: Path) -> Iterator[str]:
 
 
 def _reported(server: NatsServer, path: str, key: str) -> Any:
-    return httpx2.get(server.monitor_url + path, timeout=5).json().get(key) or {}
+    return get(server.monitor_url + path).json().get(key) or {}
 
 
 def worn(launch: ClusterFactory, directory: Path) -> Cluster:

@@ -14,6 +14,7 @@ import httpx2
 from jsdoctor.demo.errors import ServerStartError
 from jsdoctor.demo.server import NatsServer, Ports, free_ports
 from tests.servers.binaries import DEFAULT_VERSION, server_binary
+from tests.servers.http import get
 from tests.servers.waiting import wait_until
 
 LIMITS = "max_memory_store: 256M\n  max_file_store: 2G"
@@ -148,7 +149,7 @@ class Cluster:
 
     def monitor(self, name: str, path: str) -> Any:
         """GET *path* (`/jsz?streams=true`) on the monitoring port of *name*: the decoded JSON."""
-        return httpx2.get(self.node(name).monitor_url + path, timeout=5).raise_for_status().json()
+        return get(self.node(name).monitor_url + path).raise_for_status().json()
 
     def meta_leader(self) -> str | None:
         """Name of the meta leader on which all running nodes agree, None while they do not."""
@@ -229,7 +230,7 @@ class Cluster:
 
     def _healthy(self, node: str) -> bool:
         with contextlib.suppress(httpx2.HTTPError):
-            return httpx2.get(self.node(node).monitor_url + "/healthz", timeout=5).is_success
+            return get(self.node(node).monitor_url + "/healthz").is_success
         return False
 
 

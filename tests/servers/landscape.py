@@ -14,6 +14,7 @@ import httpx2
 
 from jsdoctor.demo.server import NatsServer, free_ports
 from tests.servers import server_binary, wait_until
+from tests.servers.http import get
 
 ACCOUNTS = """system_account: SYS
 accounts {
@@ -93,7 +94,7 @@ class Landscape:
 
     def monitor(self, key: str, path: str) -> Any:
         """GET on the monitoring port of one server: the decoded JSON."""
-        return httpx2.get(self.node(key).monitor_url + path, timeout=5).raise_for_status().json()
+        return get(self.node(key).monitor_url + path).raise_for_status().json()
 
     def wait_for(self, condition: Callable[[], bool], what: str, timeout: float = 40) -> None:
         """Poll until it holds; a server that is not ready to answer counts as not yet."""
@@ -120,7 +121,7 @@ class Landscape:
             if len(leaders) != 1 or (leader := leaders.pop()) not in names:
                 return False
             current = [peer for peer in metas[names[leader]].get("replicas") or [] if peer["current"]]
-            healthy = all(httpx2.get(self.node(key).monitor_url + "/healthz").is_success for key in keys)
+            healthy = all(get(self.node(key).monitor_url + "/healthz").is_success for key in keys)
             return len(current) + 1 >= (size or len(keys)) and healthy
 
         what = f"a meta leader of {', '.join(keys)}"

@@ -19,6 +19,7 @@ from jsdoctor.model.server import Servers
 from jsdoctor.replies.assemble import assemble
 from jsdoctor.sources.servers.monitor_url import MonitorUrl, parse_monitor_url
 from tests.servers import ClusterFactory, wait_until
+from tests.servers.http import get
 from tests.sources.certificates import Certificates
 from tests.sources.conftest import SECRET, StartServer, tls_block
 from tests.sources.looking import (
@@ -203,7 +204,7 @@ def test_an_unhealthy_server_is_no_gap(cluster_factory: ClusterFactory) -> None:
     url = cluster.node(survivor).monitor_url
     for name in set(cluster.names) - {survivor}:
         cluster.kill(name)
-    wait_until(lambda: httpx2.get(f"{url}/healthz").status_code == 503, f"{survivor} to be unhealthy", timeout=30)
+    wait_until(lambda: get(f"{url}/healthz").status_code == 503, f"{survivor} to be unhealthy", timeout=30)
     samples = take_samples(None, [url], ONCE)
     assert asked(samples[0]) == everything(1) | {"RAFTZ": 2, "ACCOUNTZ": 1}
     (health,) = bodies(samples[0], "HEALTHZ")

@@ -1,0 +1,13 @@
+"""GET by one client for all tests: making a client reads the certificates of all authorities, which takes 25 ms."""
+
+from __future__ import annotations
+
+import httpx2
+
+# No connection is kept: the next server on a port is another one.
+_CLIENT = httpx2.Client(verify=False, timeout=5, trust_env=False, limits=httpx2.Limits(max_keepalive_connections=0))
+
+
+def get(url: str) -> httpx2.Response:
+    """The response, within five seconds. Raises httpx2.HTTPError."""
+    return _CLIENT.get(url)
