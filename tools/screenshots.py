@@ -1,4 +1,4 @@
-"""Pictures of the HTML report: light, dark, on a phone, on paper. Run `python -m tests.html.screenshots DIR`."""
+"""Pictures of the HTML report: light, dark, on a phone, on paper. Run `python -m tools.screenshots DIR`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.html.browser import CHROMIUM, Tab, browser
 from tests.html.pages import hostile, html, large, report_of_logs
 from tests.render import reports
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 LOGS = ROOT / "fixtures" / "logs" / "2.12.8"
 
 
