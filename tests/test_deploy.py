@@ -1,7 +1,5 @@
 """What others run jsdoctor with: the GitHub action, the hook, the job templates. Their own lines are run here."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Manifests as people write them, good and bad of every kind: exactly the findings that are expected, and no secret."""
 
-from __future__ import annotations
-
 import tomllib
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every rule has its page, its check, and evidence on which it fires, stays silent, and turns at its threshold."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator
 from pathlib import Path

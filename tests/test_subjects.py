@@ -1,7 +1,5 @@
 """Overlap of subjects with wildcards, against matching every possible subject one by one."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

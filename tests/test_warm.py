@@ -1,7 +1,5 @@
 """A command in a fork of a process that has imported jsdoctor ends as one in a process of its own."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

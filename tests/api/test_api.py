@@ -1,7 +1,5 @@
 """The Python interface on real servers, real logs and real mistakes: values and exceptions, nothing printed."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import json

@@ -1,7 +1,5 @@
 """Short ways to snapshots of streams, and to what was found in them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """JSD807: requests that wait, and calls that fail, of servers and of accounts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """JSD824: the limit of an account, or of one of its tiers, that is fullest."""
 
-from __future__ import annotations
-
 from jsdoctor.checks.server_health.asset_limits import asset_limits
 from jsdoctor.model.finding import Finding, Outcome, Severity, passed
 from jsdoctor.model.jetstream import Cluster, ConsumerConfig, SequencePair, StreamConfig, StreamState

@@ -1,7 +1,5 @@
 """Why a stream without a leader may be about to get one: samples too close, a scale, a start."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """Who reads a stream: copies of every domain that was read count."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 from jsdoctor.checks.streams.limits import readers

@@ -1,7 +1,5 @@
 """Steps of clocks in files in which the order of lines shows nothing."""
 
-from __future__ import annotations
-
 from jsdoctor.checks.clock_skew.clock_stepped import clock_stepped_logged
 from jsdoctor.model.finding import Finding, Outcome, Subject
 from jsdoctor.model.log import LogEvidence, LogFile

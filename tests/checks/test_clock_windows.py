@@ -1,7 +1,5 @@
 """The shortest time that servers of a group count by their own clocks."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

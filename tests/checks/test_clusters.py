@@ -1,7 +1,5 @@
 """When servers of one cluster are in a rollout, by how long ago each of them was started."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

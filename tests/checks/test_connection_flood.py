@@ -1,7 +1,5 @@
 """JSD808 and JSD802: how many connections, and how much storage, are many."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from jsdoctor.checks.server_health.jetstream_storage_near_limit import jetstream_storage_near_limit

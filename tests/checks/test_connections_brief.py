@@ -1,7 +1,5 @@
 """JSD846: which connections that ended count, together with which others, and how often."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from jsdoctor.checks.server_health.connections_brief import connections_brief

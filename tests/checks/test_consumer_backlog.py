@@ -1,7 +1,5 @@
 """What a consumer's backlog means: its cause, the batch that a client may hold, and when clients come for it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

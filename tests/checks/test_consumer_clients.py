@@ -1,7 +1,5 @@
 """Clients of a consumer of which only its own page is known: since when messages wait is not shown there."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from jsdoctor.model.finding import Confidence, Severity

@@ -1,7 +1,5 @@
 """Rates, growth and the time to loss, from two recorded looks with numbers that make the sums easy."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

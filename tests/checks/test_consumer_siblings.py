@@ -1,7 +1,5 @@
 """Siblings are found by what their filters let through: compared with trying every subject of a small world."""
 
-from __future__ import annotations
-
 from itertools import product
 from statistics import median
 

@@ -1,7 +1,5 @@
 """What rules on manifests say beside deployments that no recording has: limits, several accounts, deletions."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from typing import Any

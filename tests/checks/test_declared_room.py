@@ -1,7 +1,5 @@
 """How many servers and how much room declared streams will find, by what is deployed and what the manifests declare."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -3,8 +3,6 @@
 The same of configurations that servers have mounted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Ids that a restart loses: starts of servers against the messages that are stored."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a change of a stream or of a filter deletes of what is stored, and how exactly that is known."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

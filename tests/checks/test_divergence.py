@@ -1,7 +1,5 @@
 """Copies against their leader: what lasts, what is under way, and which copies are compared at all."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 from jsdoctor.checks.sequence_mismatch.replica_divergence import Divergence, of_consumer

@@ -1,7 +1,5 @@
 """JSD816: which limits people write, and which volumes are none of their own disk."""
 
-from __future__ import annotations
-
 import pytest
 
 from jsdoctor.checks.server_health.file_store_limit import file_store_limit_declared

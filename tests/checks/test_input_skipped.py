@@ -1,7 +1,5 @@
 """Files that were not read whole and other evidence that is missing: what shares a finding, and what it states."""
 
-from __future__ import annotations
-
 from jsdoctor.checks.collection.input_skipped import input_skipped_logged
 from jsdoctor.model.finding import Finding, Outcome
 from jsdoctor.model.log import LogEvidence, LogFile

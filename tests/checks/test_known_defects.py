@@ -1,7 +1,5 @@
 """The list of known defects is whole, and its conditions tell apart the streams that a defect can hit."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any, get_args
 

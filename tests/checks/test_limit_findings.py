@@ -1,7 +1,5 @@
 """What rules on streams say at the bounds of their words: copies of others, limits that are unset, one or just met."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Links that were there and are gone, by samples of the past: real servers of which single links are taken away."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 

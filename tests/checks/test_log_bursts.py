@@ -1,7 +1,5 @@
 """Lines without an end of their own: how many count, in which order, whether they are recent, what proves nothing."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

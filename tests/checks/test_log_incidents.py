@@ -1,7 +1,5 @@
 """What becomes of outage intervals of logs: what lasts, what is over, how grave that is, and in which words."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How long before and after a line starts and stops of servers explain what is logged, to the microsecond."""
 
-from __future__ import annotations
-
 import pytest
 
 from jsdoctor.checks.logs.log_incidents import ProcessTimeline, index_of

@@ -1,7 +1,5 @@
 """The most lines within a window, beside counting every window by itself."""
 
-from __future__ import annotations
-
 import random
 
 from jsdoctor.checks.logs.bursts import are_within, most_within

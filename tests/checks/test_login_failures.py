@@ -1,7 +1,5 @@
 """JSD809: which failed logins count, of whom, and what is shown of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from jsdoctor.checks.server_health.authentication_failures import login_refused_logged

@@ -1,7 +1,5 @@
 """Thresholds in metadata: what the peers accept is accepted, everything else is told, nothing crashes."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

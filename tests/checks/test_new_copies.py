@@ -1,7 +1,5 @@
 """Which copies of a stream are new, by the Raft log on their server and on the leader's."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -2,8 +2,6 @@
 servers send, ties between captures, and figures at the bounds of their words.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

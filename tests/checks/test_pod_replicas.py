@@ -1,7 +1,5 @@
 """JSD835: replicas that share a node, as far as the nodes of their pods are known."""
 
-from __future__ import annotations
-
 from jsdoctor.checks.server_health.pod_replicas import replicas_on_one_node
 from jsdoctor.model.finding import Finding, Outcome, Subject
 from jsdoctor.model.jetstream import Cluster, Peer, StreamConfig, StreamState

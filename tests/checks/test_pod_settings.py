@@ -1,7 +1,5 @@
 """JSD832 and JSD836-844: what pods of servers have, as far as Kubernetes and the servers show it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

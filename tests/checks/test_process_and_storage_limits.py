@@ -1,7 +1,5 @@
 """JSD802, JSD812, JSD829, JSD830 and JSD847: limits of processes, of storage, of time and of subscriptions."""
 
-from __future__ import annotations
-
 from jsdoctor.checks.server_health.subscriptions_many import subscriptions_many
 from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
 from jsdoctor.model.finding import Finding

@@ -1,7 +1,5 @@
 """JSD707: the pace of a member is measured by our clock, and is not known where that was set back."""
 
-from __future__ import annotations
-
 from jsdoctor.checks.cluster_health.raft_backlog import backlogs, raft_backlog
 from jsdoctor.model.finding import Finding, Outcome
 from jsdoctor.model.raft import RaftGroups, RaftMember, RaftState

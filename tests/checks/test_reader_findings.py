@@ -1,7 +1,5 @@
 """What rules on streams and their readers say at their bounds: consumers without messages, subjects without readers."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Changes of every field to every kind of value are judged as real servers of each version judged them."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.servers import VERSIONS

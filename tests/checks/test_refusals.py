@@ -1,7 +1,5 @@
 """What servers refuse of configurations, and which releases do; `fixtures/fields` has what each of them replied."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterable
 from functools import cache

@@ -1,7 +1,5 @@
 """What a signature declares as evidence, which signatures and names are refused, and that every module is loaded."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Which duplicate window would have caught repeated ids, and which windows a stream's messages passed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """From which version on a server refuses what needs a higher API level, and which level a version has."""
 
-from __future__ import annotations
-
 import pytest
 
 from jsdoctor.checks.cluster_health.required_level import goes_offline

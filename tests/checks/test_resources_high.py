@@ -1,7 +1,5 @@
 """JSD811: which readings of servers and accounts are high, and the most severe of several."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from jsdoctor.checks.server_health.resources_high import account_limits, resources_high

@@ -2,8 +2,6 @@
 that are missing, copies that expire, refusals that repeat.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

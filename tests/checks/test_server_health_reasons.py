@@ -1,7 +1,5 @@
 """What a failed health check of a server means: which reasons last, and how they are told. And whom it names."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

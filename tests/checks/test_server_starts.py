@@ -1,7 +1,5 @@
 """JSD805: which starts of servers are news, by their own times, over the past, and in logs."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 import msgspec

@@ -1,7 +1,5 @@
 """JSD801: which failed health checks are a fault of their server, and what is told of them."""
 
-from __future__ import annotations
-
 from jsdoctor.checks.server_health.server_unhealthy import server_unhealthy
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.server import Health, HealthError, Servers

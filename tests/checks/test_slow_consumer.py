@@ -1,7 +1,5 @@
 """JSD806: when a count of slow readers grew, who was cut off, and what lines of logs tell of it."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

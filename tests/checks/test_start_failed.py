@@ -1,7 +1,5 @@
 """JSD817: processes that ended with a fatal line, and what came after them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

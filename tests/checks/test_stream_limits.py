@@ -1,7 +1,5 @@
 """Arithmetic of stream limits: how full, how long it lasts, how many servers there are."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 from hypothesis import given

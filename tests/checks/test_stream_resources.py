@@ -1,7 +1,5 @@
 """Whether an account and a single server have room for a declared stream."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """JSD813: which servers flush late, by cluster, and as files declare it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from jsdoctor.checks.server_health.sync_interval import sync_interval_declared

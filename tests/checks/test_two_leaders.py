@@ -1,7 +1,5 @@
 """Several servers that each say that they lead a stream: which of them are two leaders, and which may be none yet."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 import pytest

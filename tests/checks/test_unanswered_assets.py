@@ -1,7 +1,5 @@
 """Streams and consumers that exist and that no server responds for."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 from jsdoctor.checks.cluster_health.asset_leaderless import asset_leaderless

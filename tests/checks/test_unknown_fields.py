@@ -1,7 +1,5 @@
 """What a plan leaves open is not judged: a rule whose result depends on a field says that it needs the field."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

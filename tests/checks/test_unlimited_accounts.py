@@ -1,7 +1,5 @@
 """Accounts without JetStream limits beside others, judged from the usage that servers report."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 from jsdoctor.checks.server_health.authentication_not_required import authentication_not_required

@@ -1,7 +1,5 @@
 """Short ways to what checks are given: servers, parameters of a rule, lines of logs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any

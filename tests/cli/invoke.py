@@ -1,7 +1,5 @@
 """Runs `jsdoctor` in an empty directory, without this machine's contexts and variables."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

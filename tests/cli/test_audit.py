@@ -1,7 +1,5 @@
 """`jsdoctor audit` and `check --logs` without a Spark: what is read, what is refused, what is said of the engine."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import subprocess

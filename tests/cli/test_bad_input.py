@@ -1,7 +1,5 @@
 """Bad input ends with exit 2, one message that names what is wrong and where, and the nearest right spelling."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`jsdoctor capture` and `check --bundle` as users run them, on real servers with secrets planted in them."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

@@ -1,7 +1,5 @@
 """`jsdoctor capture --logs`: the telling lines of logs in a bundle, and what `check --bundle` finds in them."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import shutil

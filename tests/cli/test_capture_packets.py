@@ -1,7 +1,5 @@
 """`jsdoctor capture` with packets and with the report: what `check --bundle` finds in them."""
 
-from __future__ import annotations
-
 import shutil
 import zipfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Completion in bash, zsh and fish: options, rules and symptoms, by what each shell's own script asks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

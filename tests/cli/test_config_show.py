@@ -1,7 +1,5 @@
 """`jsdoctor config show`: every value that applies, and the place that decided it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`jsdoctor diagnose` and `explain` as they are typed: what they say, write and return, without any server."""
 
-from __future__ import annotations
-
 import json
 import socket
 import subprocess

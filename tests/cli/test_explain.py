@@ -1,7 +1,5 @@
 """`jsdoctor explain` names the page on the documentation site that the configuration sets."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.cli.invoke import jsdoctor

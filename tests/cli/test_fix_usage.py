@@ -1,7 +1,5 @@
 """What `fix` and `rollback` refuse before they connect to anything: one sentence, what to do, exit code 2."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`--format` from outside: one exit code for all but nagios, files that appear whole, the summary of a step."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

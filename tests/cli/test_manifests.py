@@ -1,7 +1,5 @@
 """`check --manifest` as a user runs it: places in every format, standard input, what cannot be read, and no secret."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """When nothing answers: one sentence, what to type next, exit 3, and for machines still a valid document."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Where a report goes, and what becomes of the exit code there."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A rule page of a team that finds lines of its own application: the page is all there is."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

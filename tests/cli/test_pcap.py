@@ -1,7 +1,5 @@
 """`jsdoctor check --pcap` as a person types it: reports, exit codes, problems."""
 
-from __future__ import annotations
-
 import fcntl
 import gzip
 import json

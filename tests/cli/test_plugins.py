@@ -1,7 +1,5 @@
 """A check of another package that cannot be imported is named."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

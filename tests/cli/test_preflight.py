@@ -1,7 +1,5 @@
 """The command line of a preflight: what ends it before anything is judged, and its exit codes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

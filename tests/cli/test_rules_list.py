@@ -1,7 +1,5 @@
 """`jsdoctor rules list` shows the rules that were asked for, with whole titles in a pipe."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """No secret that a user gives comes out again, whatever happens."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Whose threshold counts: command line over configuration over an asset's own metadata over the default of the rule."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Several contexts in one run: which commands take them, what contradicts them, and the configuration file."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """How a source is read, from the configuration file: where the source is given, and the option is not."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

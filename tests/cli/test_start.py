@@ -1,7 +1,5 @@
 """`--version` answers at once, any command within 0.4 s of processor time, completion within 0.3 s."""
 
-from __future__ import annotations
-
 import os
 import resource
 import subprocess

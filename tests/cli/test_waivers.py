@@ -1,7 +1,5 @@
 """Waivers and baselines: what is accepted does not count, in no format; what is new, graver or expired does."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

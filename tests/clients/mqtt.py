@@ -1,7 +1,5 @@
 """An MQTT client of the few packets that the tests need."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import struct

@@ -1,7 +1,5 @@
 """What each client library is told to do, and the conditions that jsdoctor must name on its traffic."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Plays what it is told on standard input, one JSON object a line, with nats-py; answers each line when it is done."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

@@ -1,7 +1,5 @@
 """Shifts the wall clock that one server process sees, for the tests of rules about clocks. See `skewrun.c`."""
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil

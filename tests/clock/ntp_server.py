@@ -6,8 +6,6 @@ It prints its port. Modes: good, kiss, unsynchronised, stratum16, spoofed, broad
 late (answers a question when the next one has come), silent, lying_then_good (a spoofed answer before the true one).
 """
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import struct

@@ -1,7 +1,5 @@
 """The configuration file and its JSON Schema: what one of them takes, the other takes."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from pathlib import Path

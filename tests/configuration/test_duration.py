@@ -1,7 +1,5 @@
 """Durations are read as Go writes them, and written so that Go reads them."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """`jsdoctor demo` finds every fault that it plants, and leaves nothing behind."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

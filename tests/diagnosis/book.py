@@ -1,7 +1,5 @@
 """The shipped symptoms, loaded once for all tests."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from jsdoctor.engine.recognition import Recogniser

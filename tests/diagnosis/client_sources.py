@@ -3,8 +3,6 @@
 `JSDOCTOR_CLIENT_SOURCES` names a directory with a checkout of each client, under the name of its repository.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

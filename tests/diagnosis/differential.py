@@ -1,7 +1,5 @@
 """A differential on recorded evidence, as a test asks for it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

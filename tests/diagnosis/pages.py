@@ -1,7 +1,5 @@
 """Small books of symptoms, for tests of one property at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`jsdoctor diagnose` in this process, for tests that run it many times."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

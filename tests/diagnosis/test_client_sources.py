@@ -3,8 +3,6 @@
 Runs where `JSDOCTOR_CLIENT_SOURCES` names a directory with checkouts of the clients, such as a new release.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

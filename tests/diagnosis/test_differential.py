@@ -1,7 +1,5 @@
 """What rules say becomes a verdict on each cause: never confirmed or ruled out without having looked."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

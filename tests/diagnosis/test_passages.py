@@ -1,7 +1,5 @@
 """Reports of people, with a title, prose, code and logs, are read by their prose; what programs wrote is not."""
 
-from __future__ import annotations
-
 import pytest
 
 from jsdoctor.app.diagnose.given import told_lines

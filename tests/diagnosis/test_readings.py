@@ -1,7 +1,5 @@
 """What in a text leads to a symptom, how it is named, and which of several readings comes first."""
 
-from __future__ import annotations
-
 from jsdoctor.engine.recognition import Recogniser, Recognition
 from jsdoctor.engine.symptoms import SymptomBook
 from jsdoctor.model.finding import Severity

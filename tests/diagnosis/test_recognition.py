@@ -1,7 +1,5 @@
 """Texts as people meet them are recognised; texts of other things are not."""
 
-from __future__ import annotations
-
 import tomllib
 
 import pytest

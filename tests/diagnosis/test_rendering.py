@@ -1,7 +1,5 @@
 """A differential as a person and as a machine reads it."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 

@@ -1,7 +1,5 @@
 """Sentences lead to symptoms by their topic and complaint; lines of programs and other topics do not."""
 
-from __future__ import annotations
-
 import pytest
 
 from jsdoctor.engine.recognition import SentenceReader

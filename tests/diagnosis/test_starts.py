@@ -1,7 +1,5 @@
 """Excerpts of healthy starts: lines that every start has are possible causes without it, and none is confirmed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

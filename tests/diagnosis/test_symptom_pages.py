@@ -1,7 +1,5 @@
 """Every symptom has its page, and no claim of the runbooks is passed over."""
 
-from __future__ import annotations
-
 import tomllib
 
 from jsdoctor.model.rule import RuleStatus

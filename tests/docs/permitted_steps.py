@@ -1,7 +1,5 @@
 """One step of each operation of `fix`, with what has to be there before it: for the tests of docs/permissions.md."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

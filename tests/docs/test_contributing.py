@@ -1,7 +1,5 @@
 """docs/add-a-rule.md adds a rule in five minutes: this follows it word by word in a copy of the tree."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """docs/fields.md answers for every configuration field that jsdoctor knows, and for every advisory of the server."""
 
-from __future__ import annotations
-
 import re
 
 import msgspec

@@ -1,7 +1,5 @@
 """docs/fix.md names every action that can be carried out, every ending, and commands that exist."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

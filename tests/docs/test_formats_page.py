@@ -1,7 +1,5 @@
 """docs/formats.md: a section for each format, and every command in it runs as it stands there."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

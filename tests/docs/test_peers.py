@@ -1,7 +1,5 @@
 """docs/peers.md has every check of the real nats command, and the parameters of our rules with their defaults."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

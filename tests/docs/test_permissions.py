@@ -1,7 +1,5 @@
 """docs/permissions.md: with exactly those permissions each command works, and every line of them is used."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

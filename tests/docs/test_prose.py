@@ -1,7 +1,5 @@
 """The word list is the one of docs/style.md, and its patterns find what they should."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -5,8 +5,6 @@ cannot judge, both as a whole and narrowed to the stream or consumer of the find
 written once. `make golden` writes the file.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cache

@@ -6,8 +6,6 @@
 - `pictures.txt`: what reports draw of some cases (`tests/engine/pictures.py`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 import msgspec

@@ -4,8 +4,6 @@
 cases of deployments. Times are seconds after the first moment of the picture.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cache

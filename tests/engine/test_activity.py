@@ -1,7 +1,5 @@
 """How streams and consumers move over the checks of a watch."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 from jsdoctor.engine.activity import MAX_ASSETS, MAX_POINTS, Activities, busiest, follow

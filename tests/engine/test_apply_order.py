@@ -1,7 +1,5 @@
 """The order of the steps of a change."""
 
-from __future__ import annotations
-
 import pytest
 
 from jsdoctor.engine.manifest_change import Planned, apply_order

@@ -1,7 +1,5 @@
 """Space, growth and room, on recordings of healthy servers and on small edits of them."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from math import inf
 from typing import Any

@@ -1,7 +1,5 @@
 """What rule pages may state as the cause of a finding: rules that are in use, and no circle of them."""
 
-from __future__ import annotations
-
 from jsdoctor.engine.loader import cause_graph_misfits
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.rule import Explanation, Relation, Rule, RuleStatus

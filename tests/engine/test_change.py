@@ -1,7 +1,5 @@
 """Which findings a gate counts as those of a change, on a recorded deployment and manifests beside it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Two reports side by side: what is gone was judged, what is new is marked where nothing was known before."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Verdicts on causes where the results of rules are few: what was not run, what crashed, what explains what."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from msgspec.structs import replace

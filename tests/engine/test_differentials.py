@@ -1,7 +1,5 @@
 """What each symptom's differential says, to the word, on evidence of its causes."""
 
-from __future__ import annotations
-
 from itertools import zip_longest
 
 import pytest

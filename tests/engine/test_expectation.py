@@ -1,7 +1,5 @@
 """What an expected sequence and the stream tell about a refused publish, to the word."""
 
-from __future__ import annotations
-
 import msgspec
 
 from jsdoctor.engine.expectation import AHEAD, STALE, told_by

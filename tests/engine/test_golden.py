@@ -1,7 +1,5 @@
 """What the engine makes of evidence, to the word. `make golden` writes the files; their diff is to be read."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.engine.golden import ROOT, TEXTS, text_of

@@ -1,7 +1,5 @@
 """The processor time of each rule grows with the number of streams and consumers, not with its square."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Findings become incidents: one cause each, nothing lost, nothing linked that has nothing in common."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

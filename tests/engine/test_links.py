@@ -1,7 +1,5 @@
 """Every link of every rule page: a case in which it holds, and one in which both findings are there and it does not."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Rule pages and symptom pages that do not fit together are refused, each mistake with its page and what was meant."""
 
-from __future__ import annotations
-
 import pytest
 
 from jsdoctor.engine.loader import PageText, load_rules

@@ -1,7 +1,5 @@
 """What manifests change in the deployment beside them, and what cannot be known of that."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

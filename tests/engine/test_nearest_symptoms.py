@@ -1,7 +1,5 @@
 """Which symptoms are offered for a text that none of them recognises."""
 
-from __future__ import annotations
-
 from jsdoctor.engine.recognition import nearest_symptoms
 from tests.diagnosis.book import book
 

@@ -1,7 +1,5 @@
 """Charts of snapshots: rates and redeliveries over time, storage against limits."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """The timeline of logs and findings: one axis, bounded lanes and events, and notes on what times do not tell."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 

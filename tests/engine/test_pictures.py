@@ -1,7 +1,5 @@
 """What a report draws of logs and deployments, to the value. `make golden` writes the file; its diff is to be read."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.engine.pictures import PATH, golden, names, text_of

@@ -1,7 +1,5 @@
 """Policies as rules: the page that is made of one, and what each condition says of recordings and of manifests."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

@@ -1,7 +1,5 @@
 """Whether servers can be taken down, on recordings of three healthy servers and on small edits of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

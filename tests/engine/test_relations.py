@@ -1,7 +1,5 @@
 """What findings have in common, and how each link is worded."""
 
-from __future__ import annotations
-
 from jsdoctor.engine.relations import Relations
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import CLUSTER, Finding, Subject

@@ -1,7 +1,5 @@
 """What stands between two releases, on recordings of three healthy servers and on small edits of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Outcomes and exit codes: what is missing, what crashes, what is found."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime
 

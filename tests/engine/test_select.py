@@ -1,7 +1,5 @@
 """Selection by code, slug and prefix."""
 
-from __future__ import annotations
-
 import pytest
 
 from jsdoctor.engine.select import Selection, SelectionError, find_rule, select_rules

@@ -1,7 +1,5 @@
 """A check reads a field that the evidence does not show: that subject is not evaluated, all others are."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """What does not count, what counts otherwise, and what was judged at all."""
 
-from __future__ import annotations
-
 from datetime import date
 
 import pytest

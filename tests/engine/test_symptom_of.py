@@ -1,7 +1,5 @@
 """Symptoms without a text that is recognised: from findings, and from shared words."""
 
-from __future__ import annotations
-
 from jsdoctor.engine.recognition import Recognition
 from jsdoctor.engine.symptom_of import symptom_of, symptom_of_possible
 from jsdoctor.model.finding import Confidence, Finding, Outcome, Severity, Subject

@@ -1,7 +1,5 @@
 """Hiding any field that servers always send from the replies about a planted fault never makes its rule pass."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator

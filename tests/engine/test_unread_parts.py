@@ -1,7 +1,5 @@
 """Hiding any part of the evidence of a planted fault never makes its rule pass, or not applicable."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice

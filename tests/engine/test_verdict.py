@@ -1,7 +1,5 @@
 """What a run returns, as an exit code and as the state of a Nagios plugin."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What is said of a stream or consumer that was not seen, or not from where it can be judged."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -1,7 +1,5 @@
 """Findings over time: each appears once, worsens, and is resolved only when a report could have shown it."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from msgspec.structs import replace

@@ -1,7 +1,5 @@
 """Where things are, on recordings of healthy servers and on small edits of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Faults of clusters: meta group, placement, versions, routes, gateways, leaf nodes."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

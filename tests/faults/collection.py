@@ -1,7 +1,5 @@
 """Faults that keep the evidence away."""
 
-from __future__ import annotations
-
 from tests.faults.planting import fault
 from tests.servers.deployments import single
 from tests.servers.landscape import ACCOUNTS, Landscape

@@ -1,7 +1,5 @@
 """Faults of consumers: stalls, lag, redelivery, and what lies in their configuration."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import time

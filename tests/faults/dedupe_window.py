@@ -1,7 +1,5 @@
 """Faults of deduplication that lie in the configuration of streams."""
 
-from __future__ import annotations
-
 import asyncio
 
 from tests.faults.planting import fault

@@ -14,8 +14,6 @@ A function plants it in servers of its own, and returns the login or the monitor
 `test_faults.py` plants them all.
 """
 
-from __future__ import annotations
-
 import asyncio
 import importlib
 import inspect

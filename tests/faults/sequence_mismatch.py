@@ -1,7 +1,5 @@
 """Faults between the sequences of consumers and their streams."""
 
-from __future__ import annotations
-
 import asyncio
 
 from nats.aio.client import Client

@@ -1,7 +1,5 @@
 """Faults of servers and their clients: storage, logins, certificates, connections, permissions."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

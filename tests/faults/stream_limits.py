@@ -1,7 +1,5 @@
 """Faults of streams: limits, retention, replicas, copies, buckets, thresholds in their metadata."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools

@@ -1,7 +1,5 @@
 """What a stream of advisories proves, on real servers: every fault planted, told, and gone; ordinary work is silent."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

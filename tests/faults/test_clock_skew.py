@@ -1,9 +1,6 @@
 """Clocks of real servers and of this machine, planted wrong: found, and right to within the bound that is stated."""
 
-from __future__ import annotations
-
 import asyncio
-import contextlib
 import json
 import subprocess
 import sys
@@ -26,6 +23,7 @@ from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
 from tests.servers.natscli import typed
 from tests.sources.looking import take_samples
 from tests.support.deployment import add_consumer, add_stream, api
+from tests.support.leading import led_by, step_down
 from tests.support.reports import Json, failures, run_capture, run_check
 from tests.support.ruleset import run_rule
 
@@ -279,22 +277,6 @@ AHEAD_S = 60
 HOUR_NS = 3600 * SECOND_NS
 
 
-async def step_down(client: Client) -> None:
-    """A leader that steps down may be gone before it has answered."""
-    with contextlib.suppress(nats.errors.TimeoutError):
-        await client.request("$JS.API.STREAM.LEADER.STEPDOWN.P105", b"", timeout=2)
-
-
-async def lead(client: Client, name: str) -> None:
-    """Step the leader of P105 down until it is that server: before 2.11 nobody can say who is next."""
-    for _ in range(60):
-        if (await api(client, "STREAM.INFO.P105"))["cluster"].get("leader") == name:
-            return
-        await step_down(client)
-        await asyncio.sleep(0.5)
-    raise AssertionError(f"{name} does not become leader")
-
-
 async def publish_as_led(client: Client, count: int) -> None:
     for _ in range(count):
         for _ in range(40):
@@ -305,13 +287,13 @@ async def publish_as_led(client: Client, count: int) -> None:
                 await asyncio.sleep(0.1)  # a new leader takes some time until it stores
 
 
-async def led_by(cluster: Cluster, *names: str) -> None:
+async def published_by(cluster: Cluster, *names: str) -> None:
     """Five messages of each of these leaders, one after the other."""
     client = await nats.connect(cluster.servers("app"))
     try:
         await add_stream(client, "P105", subjects=["p105"], num_replicas=3, max_age=HOUR_NS, max_bytes=1 << 20)
         for name in names:
-            await lead(client, name)
+            await led_by(client, "P105", [name])
             await publish_as_led(client, 5)
     finally:
         await client.close()
@@ -328,14 +310,14 @@ def test_the_lead_went_to_a_server_that_is_behind(
     cluster_factory: ClusterFactory, server_version: str, shift_clock: ShiftClock, nats_cli: Path, tmp_path: Path
 ) -> None:
     cluster = cluster_factory(server_version, nodes=3)
-    asyncio.run(led_by(cluster, "n1"))
+    asyncio.run(published_by(cluster, "n1"))
     scan = ("--scan", "P105", "--select", "JSD105")
     code, report = run_check("--server", cluster.url("app"), *scan)
     assert (code, inversion(report)) == (0, None)
     assert [rule["outcome"] for rule in report["rules"]] == ["pass"]
 
     shift_clock(cluster.node("n2").pid, AHEAD_S)
-    asyncio.run(led_by(cluster, "n2", "n3"))
+    asyncio.run(published_by(cluster, "n2", "n3"))
     _, report = run_check("--server", cluster.url("app"), *scan)
     failure = inversion(report)
     assert failure is not None
@@ -372,7 +354,7 @@ def test_changes_of_leader_with_equal_clocks_leave_nothing(
         publishing = [asyncio.create_task(publish_as_led(client, 400)) for _ in range(8)]
         for _ in range(6):
             await asyncio.sleep(0.5)
-            await step_down(client)
+            await step_down(client, "STREAM.LEADER.STEPDOWN.P105")
         await asyncio.gather(*publishing)
         await client.close()
 

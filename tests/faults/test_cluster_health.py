@@ -1,7 +1,5 @@
 """Clusters that lose servers, leaders and replicas: every state is found, and no run hangs or calls it healthy."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 from collections.abc import Iterator

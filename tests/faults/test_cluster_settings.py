@@ -1,7 +1,5 @@
 """Clusters whose servers differ, piled streams, writes that a power cut takes back, leaders that change."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """Consumers that take long to tell ill from well, slow workers, and what only the subjects of a stream show."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator

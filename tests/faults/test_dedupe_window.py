@@ -1,7 +1,5 @@
 """What stored messages prove of deduplication, on real servers: every fault planted, told, and cured."""
 
-from __future__ import annotations
-
 import asyncio
 import zipfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every fault of the tables is found under its code on its subject, and is gone once cured."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

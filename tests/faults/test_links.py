@@ -1,7 +1,5 @@
 """Gateways, routes and leaf nodes that are down, and sites whose names are taken: found, and gone after the fix."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

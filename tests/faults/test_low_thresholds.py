@@ -1,7 +1,5 @@
 """Faults of consumers and accounts that need many assets or samples, with lower thresholds."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from pathlib import Path

@@ -4,8 +4,6 @@ A fault must be named by its rule. A habit is one that people report and are tol
 stream at warning or above. The threads are in docs/incidents.md.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools

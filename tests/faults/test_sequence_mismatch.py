@@ -1,7 +1,5 @@
 """What is lost between two samples, a stream that loses its tail under a consumer, and copies that are not the same."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """Servers that are full, switched off, open to everybody; certificates and accounts at their limits."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterator

@@ -1,7 +1,5 @@
 """Servers under load or under siege: restarts, stalled readers, floods of requests, connections and logins."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Faults of streams that need several steps: expiry, replicas, lost origins."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What reads the clipboard, in small pieces: lines, pages and questions, hundreds of thousands of them in minutes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime

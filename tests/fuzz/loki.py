@@ -1,7 +1,5 @@
 """Mutated replies and queries of Loki."""
 
-from __future__ import annotations
-
 import json
 
 from jsdoctor.logs.loki import as_text, in_order, log_page, parse_log_query

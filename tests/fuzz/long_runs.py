@@ -4,8 +4,6 @@ A pattern that begins again at each sign of a run, or a loop that copies the res
 length: seconds for 50 KB, minutes for 500 KB.
 """
 
-from __future__ import annotations
-
 import json
 import signal
 import tempfile

@@ -1,7 +1,5 @@
 """Manifests for the fuzzer: any text, under a name of any kind, read and judged by every rule."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """Small changes to bytes, JSON, text and ZIP files, all drawn from one `Random`: the same state, the same change."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

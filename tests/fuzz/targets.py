@@ -1,7 +1,5 @@
 """What is fed with mutated input: for each target its corpus, how to change it, what it may raise, what must hold."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -1,7 +1,5 @@
 """A few inputs of every target make no parser crash."""
 
-from __future__ import annotations
-
 import os
 from random import Random
 

@@ -1,7 +1,5 @@
 """Long runs of one sign or word are read in a time that grows with their length, wherever they stand."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Healthy key-value buckets and object stores."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools

@@ -1,7 +1,5 @@
 """Healthy consumers that pull: workers, their habits and their limits."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """Healthy mirrors, sources, transforms and republished subjects."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

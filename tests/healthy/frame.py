@@ -14,8 +14,6 @@ A state is a deployment of its own, with the applications that work there and th
 `test_healthy.py` checks all of them while their clients work and after they have stopped.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import importlib

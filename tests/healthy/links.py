@@ -1,7 +1,5 @@
 """Healthy deployments of several clusters, domains and sites."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

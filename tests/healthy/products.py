@@ -1,7 +1,5 @@
 """What products and documented examples do with JetStream."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """Healthy single servers and clusters: how they are configured, and who may look at them."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import re

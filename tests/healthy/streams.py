@@ -1,7 +1,5 @@
 """Healthy streams: limits, retention, removals, and writers of all kinds."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import datetime as dt

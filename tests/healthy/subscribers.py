@@ -1,7 +1,5 @@
 """Healthy consumers that push, and those that live for a moment."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from typing import Any

@@ -1,7 +1,5 @@
 """The deployment of the recordings, idle and busy, of every supported version and through every access: healthy."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

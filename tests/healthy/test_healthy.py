@@ -1,7 +1,5 @@
 """Every habit and every deployment of the tables, idle and busy, through each of its logins: nothing is found."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import Callable

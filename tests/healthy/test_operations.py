@@ -3,8 +3,6 @@
 Declared before the first run: nothing at warning or above, no gap, exit code 0, but where a test says otherwise.
 """
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import time

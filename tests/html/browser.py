@@ -1,7 +1,5 @@
 """A headless Chromium through its DevTools pipe: what a page logs, what it asks for, what its scripts make of it."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

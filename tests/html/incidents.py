@@ -1,7 +1,5 @@
 """Six incidents as the report shows them, from real logs, recordings, captures and manifests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A parser for tests of HTML pages: elements, texts, and what is not well formed."""
 
-from __future__ import annotations
-
 from collections import Counter
 from html.parser import HTMLParser
 

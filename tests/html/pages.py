@@ -1,7 +1,5 @@
 """The pages that are looked at: reports of real logs, real captures and recordings, hostile ones, and large ones."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Pages of six incidents pass axe-core, in light and dark and at a phone's width, without errors or requests."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The HTML report in a real browser: no errors, no requests, zoom and keys work, and nothing is wider than a phone."""
 
-from __future__ import annotations
-
 import sys
 from base64 import b64decode
 from pathlib import Path

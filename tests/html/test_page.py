@@ -1,7 +1,5 @@
 """The HTML report without a browser: well formed, self-contained, and text from servers stays text."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

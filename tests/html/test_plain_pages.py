@@ -1,7 +1,5 @@
 """Plans and comparisons as HTML: well formed, self-contained, and text from servers stays text."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """The dashboards of deploy/grafana."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -3,8 +3,6 @@
 Debian's base images become a debootstrap of the same release. Stages that copy from other images cannot be made here.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -3,8 +3,6 @@
 `make kit-tools` lays the sources down. Unknown fields are errors, as they are for `kubectl apply`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

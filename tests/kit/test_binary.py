@@ -1,7 +1,5 @@
 """The program of one file, in a root directory that has the C library and nothing else: no Python, no shell."""
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil

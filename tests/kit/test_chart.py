@@ -1,7 +1,5 @@
 """The Helm chart: valid, refuses wrong values, least rights, and its command lines work on a real server."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The Helm chart in a real kube-apiserver, which has no nodes: objects are made, and no pod is started."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -3,8 +3,6 @@
 The metrics of the servers are those that a real prometheus-nats-exporter gave a real Prometheus, served again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import json

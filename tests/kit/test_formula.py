@@ -1,7 +1,5 @@
 """The Homebrew formula has a resource for each locked dependency, and Ruby can read it."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Dashboards are what Grafana's own types say: the compiler of TypeScript refuses unknown fields and wrong values."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

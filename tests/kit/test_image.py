@@ -1,7 +1,5 @@
 """The container image, made by the Dockerfile's own lines in chroots: its size, and that it runs without rights."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Alerts have the thresholds of the rules, fire and are silent as they should; dashboards ask for what is recorded."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from typing import Any

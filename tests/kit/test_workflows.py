@@ -1,7 +1,5 @@
 """Workflows and the action: actionlint accepts them, they ask for few rights, and the release checks its tag."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -4,8 +4,6 @@ Pods' IP is an address of this machine, where real nats-servers listen, so the A
 monitoring ports. What a kubelet serves, the logs of containers, comes from `kubelet.py`.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import socket

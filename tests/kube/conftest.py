@@ -1,7 +1,5 @@
 """The servers that pods of Kubernetes are said to run."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.servers import Cluster, ClusterFactory

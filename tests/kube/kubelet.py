@@ -1,7 +1,5 @@
 """What the API server asks a kubelet for: logs of containers, over HTTPS. No node runs, so this stands in for it."""
 
-from __future__ import annotations
-
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager

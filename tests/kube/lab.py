@@ -1,7 +1,5 @@
 """Real nats-servers as pods of a real API server, and what `check --kube` reports of them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ Probes, arguments, environment, hook, grace period, StatefulSet and ConfigMap ar
 a cluster of three, which a test may change.
 """
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import threading

@@ -1,7 +1,5 @@
 """The service account of the Helm chart, by its token: `check --kube` needs each of its rights, and it has no other."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

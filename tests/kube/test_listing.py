@@ -1,7 +1,5 @@
 """Lists of an API server that misbehaves: a small HTTP server on a socket stands in for `kubectl proxy`."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

@@ -1,7 +1,5 @@
 """`--kube` against a real kube-apiserver and real nats-servers behind its proxy."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

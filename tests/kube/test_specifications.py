@@ -1,7 +1,5 @@
 """What pods, their StatefulSet and their configuration say, through a real API server, beside real servers."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

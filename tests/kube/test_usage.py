@@ -1,7 +1,5 @@
 """What `--kube` says where there is nothing to look at. None of these needs a cluster."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

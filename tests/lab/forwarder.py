@@ -4,8 +4,6 @@ One process: it opens sockets in all three namespaces and then lives on them. Pr
 SIGTERM, after having written both captures and the report.
 """
 
-from __future__ import annotations
-
 import heapq
 import random
 import select

@@ -1,7 +1,5 @@
 """One run of JetStream traffic between hosts as they are, captured in many places at once."""
 
-from __future__ import annotations
-
 import json
 import struct
 import subprocess

@@ -1,7 +1,5 @@
 """Network namespaces: made with `ip`, entered by one thread, their interfaces told to leave packets alone."""
 
-from __future__ import annotations
-
 import ctypes
 import fcntl
 import os

@@ -5,8 +5,6 @@ hosts this process wraps what comes out of the TAP and sends it over the veth in
 on, and delays or drops them by a seeded choice. It prints how many packets of TCP it dropped and delayed past others.
 """
 
-from __future__ import annotations
-
 import fcntl
 import heapq
 import json

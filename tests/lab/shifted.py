@@ -1,7 +1,5 @@
 """The same capture with other sequence numbers, so that those of both directions wrap in the middle of what is sent."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from struct import Struct

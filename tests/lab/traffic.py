@@ -1,7 +1,5 @@
 """JetStream traffic both ways: `python -m tests.lab.traffic URL --messages N`. Prints what was stored and delivered."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

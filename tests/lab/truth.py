@@ -1,7 +1,5 @@
 """The true label of every packet of a capture of the lab, from what the forwarder did and in which order."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a path puts around the frames of hosts: VLAN tags, GENEVE, GRE, IP in IP; and headers that a box rewrites."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass

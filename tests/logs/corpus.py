@@ -1,7 +1,5 @@
 """Signatures, real logs and ways to read them, for the tests of the log audit."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path

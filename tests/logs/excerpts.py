@@ -1,7 +1,5 @@
 """Excerpts of logs: each cause in each shape, half of them kept aside, and what a reading of one names."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What two scans of the same text must agree in: every row, however often each let go of what it had counted."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """One line of a nats-server in the shapes that people have it in."""
 
-from __future__ import annotations
-
 import csv
 import html
 import io

@@ -4,8 +4,6 @@
 have them. `corpus.toml` says which of them no rule wants, and why.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

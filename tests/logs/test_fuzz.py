@@ -1,7 +1,5 @@
 """Broken input of any kind: no exception, every byte accounted for, and the same answer however it is read."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Hits in runs: both scans aggregate to the same evidence, and the core leaves out only what is not kept anyway."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

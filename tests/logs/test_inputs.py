@@ -1,7 +1,5 @@
 """Files as they come: compressed, packed, rotated, torn, cut short, not logs at all. Nothing is lost silently."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

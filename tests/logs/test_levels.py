@@ -1,7 +1,5 @@
 """What servers log at DBG and TRC is left out before the search, repeated lines are looked up: with equal results."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The compiled scan gives the rows of the one in Python, whatever it reads."""
 
-from __future__ import annotations
-
 import random
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The compiled scan beside the one in Python on random blocks: real lines, examples, wrapped, damaged and cut ones."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 

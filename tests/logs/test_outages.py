@@ -1,7 +1,5 @@
 """Outages in the lines of a trouble: what tells them apart, and that the compiled core finds the same."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Texts as people paste and export them: every cause in every shape is named, and healthy logs stay silent."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

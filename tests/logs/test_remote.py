@@ -1,7 +1,5 @@
 """Logs in stores that cannot be read: one sentence that names what is missing, within seconds, and never a pass."""
 
-from __future__ import annotations
-
 import socket
 import time
 from collections.abc import Iterator

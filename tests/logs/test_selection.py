@@ -1,7 +1,5 @@
 """The lines that a bundle keeps of a log: rules find in them what they find in the whole log."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

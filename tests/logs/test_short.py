@@ -1,7 +1,5 @@
 """A short log clears no rule; one from the start of a server on, or of twenty lines, does."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Signatures of all rules do what they say; mistakes in them are told."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """What makes thousands of small files cheap gives the same as what it replaces."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

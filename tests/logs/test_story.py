@@ -1,7 +1,5 @@
 """What sequences of lines tell: on logs that real servers wrote, and on lines made from those."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

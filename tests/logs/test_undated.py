@@ -1,7 +1,5 @@
 """Lines without a date: their order replaces it, and no line that matches a rule ends in a pass."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

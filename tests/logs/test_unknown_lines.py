@@ -3,8 +3,6 @@
 The lines are those of all templates, and the same with words cut out, as other versions may log them.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from functools import cache

@@ -1,7 +1,5 @@
 """Time windows: exactly the lines within are read, their numbers and offsets are those of the whole file."""
 
-from __future__ import annotations
-
 import random
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path

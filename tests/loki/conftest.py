@@ -1,7 +1,5 @@
 """Commands about Loki run without this machine's contexts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

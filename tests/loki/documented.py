@@ -6,8 +6,6 @@ real Loki exchanges them. A limit above `max_entries_limit_per_query` is refused
 streams of a selector. `tests/loki/test_real.py` compares it with a real Loki.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import ssl

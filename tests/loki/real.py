@@ -1,7 +1,5 @@
 """A real Loki on loopback, built by `make loki`; without it, the tests that need it are skipped with the reason."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Logs of real servers as a shipper sends them to Loki, and the reports on them from there and from files."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

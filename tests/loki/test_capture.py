@@ -1,7 +1,5 @@
 """`capture --loki`: a bundle has the findings and outcomes of `check --loki`, and keeps what was not read."""
 
-from __future__ import annotations
-
 import json
 import time
 import zipfile

@@ -1,7 +1,5 @@
 """What `check --loki` says: the same as `--logs` on the same lines, and never a pass on lines that were not read."""
 
-from __future__ import annotations
-
 import base64
 import json
 import ssl

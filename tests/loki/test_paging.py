@@ -1,7 +1,5 @@
 """Every line is read once, whatever the times, the limit and the streams; what is not read is told."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """A real Loki: findings from it are those of the files, pages are whole, and the documented server does as it does."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Labels distinguish servers as the usual shippers set them, and queries are understood as far as needed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import pytest

@@ -1,7 +1,5 @@
 """Probes, limits, shutdown and configurations in the specification of pods."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

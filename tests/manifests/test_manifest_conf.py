@@ -1,7 +1,5 @@
 """Configuration files of nats-server: what the real server takes for one is taken for one here, and what not, not."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -11,8 +11,6 @@
     nothing   nothing is found in it
 """
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from typing import Any

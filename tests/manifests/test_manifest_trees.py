@@ -1,7 +1,5 @@
 """JSON and YAML to trees: the values that Python's own readers give, each with its place."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Arguments of nats-server: the same are known here as by the real servers."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every field of a server's configuration with every kind of value: judged as `nats-server -t` judges it."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

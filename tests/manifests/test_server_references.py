@@ -1,7 +1,5 @@
 """What fields of a configuration say of each other: judged as servers judge it when they start."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

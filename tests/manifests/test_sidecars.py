@@ -1,7 +1,5 @@
 """Which declarations keep the proxy of a mesh from waiting for clients: pods and Services as the API has them."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`jsdoctor mcp` as the SDK's own client uses it: a real log, a real server, refusals and limits."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib
 import json

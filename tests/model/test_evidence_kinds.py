@@ -1,7 +1,5 @@
 """Each kind of evidence says where it comes from and why it is missing, and is listed."""
 
-from __future__ import annotations
-
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.evidence import Evidence, Gaps
 from jsdoctor.model.evidence_kinds import KINDS

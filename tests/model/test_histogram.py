@@ -1,7 +1,5 @@
 """Histograms put together give what their spans give."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

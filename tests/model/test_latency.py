@@ -1,7 +1,5 @@
 """The histogram keeps its promises: quantiles at most 6 % too long, extremes exact, sums of parts."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Printed commands lead to the login that can run them, and no other word of a text changes."""
 
-from __future__ import annotations
-
 import pytest
 
 from jsdoctor.model.commands import changes_something

@@ -1,7 +1,5 @@
 """Which stored subjects are one slip of a finger away from a filter."""
 
-from __future__ import annotations
-
 import pytest
 
 from jsdoctor.model.near_subjects import Nearness, nearness

@@ -1,7 +1,5 @@
 """A stream that holds what it held is the same one, also where a restart gave it another date (nats-server#8470)."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

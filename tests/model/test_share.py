@@ -1,7 +1,5 @@
 """Wilson's interval, against values of the literature, and what it makes of little data."""
 
-from __future__ import annotations
-
 import pytest
 
 from jsdoctor.model.share import Share

@@ -1,7 +1,5 @@
 """How a deployment is described in one line."""
 
-from __future__ import annotations
-
 import pytest
 
 from jsdoctor.model.topology import Domain, Topology

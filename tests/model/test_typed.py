@@ -1,7 +1,5 @@
 """Types that many threads use for the first time at once; msgspec by itself ends the process there."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

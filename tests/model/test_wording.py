@@ -1,7 +1,5 @@
 """Words that messages of checks share."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

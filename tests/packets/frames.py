@@ -1,7 +1,5 @@
 """Packets and capture files made by hand, for what no network can be made to do on purpose."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """How tests read captures: in one go or in pieces, with every label and every byte noted."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """What a network card does to large segments (TSO): a capture cut into packets of the network's size, some dropped."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A clock of the capturing host that is set while it captures: found at whichever packet it was set."""
 
-from __future__ import annotations
-
 import gzip
 import struct
 from dataclasses import replace

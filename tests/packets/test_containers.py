@@ -1,7 +1,5 @@
 """Capture files of every kind give the same packets, and damage is told instead of raised."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

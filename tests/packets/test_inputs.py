@@ -1,7 +1,5 @@
 """What `--pcap` takes: standard input, named pipes, directories, globs, and rings of files that are one capture."""
 
-from __future__ import annotations
-
 import gzip
 import struct
 import subprocess

@@ -1,7 +1,5 @@
 """Labels, loss and delay against the truth of our own lab: a real server behind a network that we disturb."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Callable

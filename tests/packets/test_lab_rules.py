@@ -1,7 +1,5 @@
 """What the rules say of networks that we disturb ourselves: the right trouble, and no other."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Generated legal captures of clean networks, cut and captured in any way: nobody is accused, and all is read."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass, replace
 from pathlib import Path

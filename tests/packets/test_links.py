@@ -1,7 +1,5 @@
 """Link layers, VLANs, IPv6 with extensions, and everything that has no TCP header to read."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from dataclasses import replace

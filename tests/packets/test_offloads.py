@@ -1,7 +1,5 @@
 """Captures of hosts as they are: offloads on, bridges, tunnels, NAT. Nothing was lost in any of them, so nothing is."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

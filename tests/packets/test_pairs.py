@@ -1,7 +1,5 @@
 """Two captures of one connection: loss, copies, delay and the clocks of both hosts."""
 
-from __future__ import annotations
-
 import gzip
 import struct
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whatever the order, the loss and the copies: labels and bytes are those of an oracle that keeps sets of bytes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from random import Random
 

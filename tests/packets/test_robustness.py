@@ -1,7 +1,5 @@
 """Captures that ended a run or a check once, and captures with any damage: evidence comes out, and every check runs."""
 
-from __future__ import annotations
-
 import gzip
 import struct
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Figures of single connections, made packet by packet: what each of them counts, and what it does not."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import replace
 

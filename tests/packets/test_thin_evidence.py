@@ -1,7 +1,5 @@
 """Every check runs on evidence whose lists are empty or of one element, and whose numbers are 0, 1 or doubled."""
 
-from __future__ import annotations
-
 import gzip
 import typing
 from enum import Enum

@@ -1,7 +1,5 @@
 """Labels against the truth: what a forwarder really did to the packets of real NATS traffic."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Iterator
 

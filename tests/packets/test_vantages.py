@@ -1,7 +1,5 @@
 """Reordering of a connection that passes several interfaces of the capturing host: each interface judges by itself."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 from dataclasses import replace

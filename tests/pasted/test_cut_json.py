@@ -1,7 +1,5 @@
 """JSON that a hand cut, edited or wrapped: what it shows is judged, what it does not show is *not evaluated*."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pages of `nats` as several versions lay them out, whole and in parts: what they show is judged, and nothing else."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Pages of `nats`, `nats-top` and `kubectl describe`, and replies of servers that no rule judges."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Replies and command output as people paste them, from real servers: the rules judge them, and nothing is assumed."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables of log viewers become one object for each row, and long runs of white space are read in linear time."""
 
-from __future__ import annotations
-
 import json
 
 from jsdoctor.logs.paste.rewrite import table_lines

@@ -1,7 +1,5 @@
 """Tables and verdicts of tools: the shared reader of tables, and what each table becomes."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from pathlib import Path

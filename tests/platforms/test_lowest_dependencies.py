@@ -1,7 +1,5 @@
 """With the lowest versions that pyproject.toml allows, jsdoctor starts and every kind of command works."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

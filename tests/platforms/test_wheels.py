@@ -1,7 +1,5 @@
 """Every dependency has a wheel for every supported platform, so that nobody needs a compiler."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

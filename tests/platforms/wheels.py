@@ -1,7 +1,5 @@
 """What is on the package index for other platforms than this one: by pip, which resolves without installing."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Policies, severities and environments: what a configuration file sets decides, on manifests and on real servers."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One deployment, looked at with a login and through Prometheus alone, and what either found."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Replies of a real Prometheus, recorded in order and served again on loopback."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Callable, Iterator

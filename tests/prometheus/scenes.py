@@ -1,7 +1,5 @@
 """Real deployments with faults, each to be looked at with a login and through Prometheus."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable

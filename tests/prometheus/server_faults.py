@@ -1,7 +1,5 @@
 """Faults of servers and accounts that metrics may show, beside the faults of streams and consumers of tests/faults."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 

@@ -4,8 +4,6 @@ The programs are looked for in PATH and in `.cache/bin`: `prometheus` and `promt
 `prometheus-nats-exporter` and `nats-surveyor`, built with Go. Without them the test is skipped with the reason.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence

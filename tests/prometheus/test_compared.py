@@ -1,7 +1,5 @@
 """What metrics alone show beside what a live login shows, on real servers with every fault planted."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Metrics of links, as exporters name and label them, become the replies that they were made from."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What `check --prometheus` says of recorded replies of a real Prometheus, and how it gets in."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

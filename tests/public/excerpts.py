@@ -1,7 +1,5 @@
 """Short excerpts of public issues with the cause declared for each, and what `check` and `diagnose` name for one."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from collections.abc import Callable, Iterator

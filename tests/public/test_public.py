@@ -1,7 +1,5 @@
 """Excerpts of public issues: the declared cause is named among the first three, and benign ones stay silent."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

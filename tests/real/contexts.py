@@ -1,7 +1,5 @@
 """nats contexts for runs with several logins."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What really happens when servers stop: publishers, consumers and the meta group, as clients of the others see it."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

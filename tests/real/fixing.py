@@ -1,7 +1,5 @@
 """`jsdoctor fix` and `rollback` as a user runs them, and how the configurations of a deployment looked."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Reading the incidents of a report in JSON: labels of causes and consequences, and what every report must keep."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

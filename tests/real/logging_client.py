@@ -3,8 +3,6 @@
 Real nats-py against a real server, with Python's logging: the lines are what an operator finds in such a log.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

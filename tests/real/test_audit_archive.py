@@ -1,7 +1,5 @@
 """Archives that the real `nats audit gather` makes of running servers, beside what jsdoctor captures of them."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess

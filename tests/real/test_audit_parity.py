@@ -1,7 +1,5 @@
 """What `nats audit analyze` finds in an archive is found here in the same archive, with the thing it is about named."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """Captured is live: what a check finds in a bundle is what it finds in the cluster, on clusters full of faults."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime

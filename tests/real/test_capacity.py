@@ -1,7 +1,5 @@
 """`jsdoctor capacity` on real servers: its figures, its verdict about room, and the time at which streams are full."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

@@ -1,7 +1,5 @@
 """Streams and consumers that are made and deleted while jsdoctor looks: no fault and no gap."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Every command that jsdoctor prints is one that the real `nats` command accepts."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

@@ -1,7 +1,5 @@
 """How many requests a check sends to servers, by their own record, at 100, 1,000 and 10,000 assets on three nodes."""
 
-from __future__ import annotations
-
 import pytest
 
 from bench.deployment import Deployment

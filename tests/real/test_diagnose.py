@@ -1,7 +1,5 @@
 """Every planted fault is what `jsdoctor diagnose` confirms for the symptoms that it makes; of an outage, what broke."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Refused publishes on real servers: who is right, the publisher or the stream, by the error that it was given."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`jsdoctor serve` beside a real server: metrics that a Prometheus client can read, and their age."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`jsdoctor fix` on a real server: plan, apply, proof, second apply, drift, rollback byte for byte, commands."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

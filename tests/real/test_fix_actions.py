@@ -1,7 +1,5 @@
 """Every action of `fix` on real servers: the planted fault is planned for, mended, proved gone, and put back."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """One symptom, several causes: a limit is raised only where it is the cause, and verified by what gets better."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence

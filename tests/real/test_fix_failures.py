@@ -1,7 +1,5 @@
 """What goes wrong in the middle of a fix: denied, no help, a lost server, a lost leader. Nothing is left half done."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

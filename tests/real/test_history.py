@@ -1,7 +1,5 @@
 """`--history`: what only shows over a longer time, from bundles of a real deployment."""
 
-from __future__ import annotations
-
 import asyncio
 from datetime import UTC, datetime
 from pathlib import Path

@@ -3,8 +3,6 @@
 Of streams and consumers, all lie on one cluster. `beneath` are labels: the rule code and the subject.
 """
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Network partitions, an origin that died: one incident each, the cause first."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """What applications and servers log of refused publishes, lost consumers, duplicates and clocks, on real servers."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

@@ -1,7 +1,5 @@
 """Faults of clusters and streams, made on real servers, and what the logs of these servers alone tell of them."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Faults of single servers, made on real ones: each is found in the logs that they left behind, under its code."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

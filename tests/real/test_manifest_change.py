@@ -1,7 +1,5 @@
 """What a change of manifests does to a deployment: steps in order, messages at stake, drift, and what a gate counts."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

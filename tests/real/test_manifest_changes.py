@@ -3,8 +3,6 @@
 What servers of every version reply to 36,682 changes is recorded and judged in `tests/checks/test_recorded_fields.py`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

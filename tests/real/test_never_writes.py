@@ -1,7 +1,5 @@
 """What only looks never writes: by the servers' own record of every API request, and by their protocol trace."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

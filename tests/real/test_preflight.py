@@ -1,7 +1,5 @@
 """The verdict of a preflight, and what happens when the server is really stopped: no go may lose or stop anything."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

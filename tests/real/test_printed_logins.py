@@ -1,7 +1,5 @@
 """Every command of a report works as it is printed, with the logins of that run, before and after what it fixes."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """What `preflight --target` announces, and what happens when the servers really run the other release."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

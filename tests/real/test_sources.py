@@ -1,7 +1,5 @@
 """Every source that a capture takes, alone and with every other: a bundle shows what `check` finds there."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import time

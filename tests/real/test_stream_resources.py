@@ -1,7 +1,5 @@
 """Limits of an account and of a server: a gate refuses exactly what real servers have no room for."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator

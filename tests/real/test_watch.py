@@ -1,7 +1,5 @@
 """`jsdoctor watch` beside a real server: a fault comes and goes, and the screen, the lines and receivers follow."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import json

@@ -1,7 +1,5 @@
 """`jsdoctor where`: questions with known answers, on a real server with streams whose messages went in every way."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Every condition of the NATS layer is named on the real traffic of three client libraries."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

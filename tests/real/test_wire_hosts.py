@@ -4,8 +4,6 @@ Each run carries JetStream traffic of a real client library over one topology, c
 ring of files and from the middle on. What has to be found is declared before the run.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

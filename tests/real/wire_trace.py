@@ -1,7 +1,5 @@
 """What jsdoctor sent to a server, from the server's own protocol trace (`trace: true`)."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

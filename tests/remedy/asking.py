@@ -1,7 +1,5 @@
 """Requests of the JetStream API through a plain client, as operations make them through the connection of a run."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """Running `jsdoctor fix` as a user does, and what it says."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -6,8 +6,6 @@ it is written; after it is synced), two to a request that writes (before it is s
 names of all points that were passed go to stderr.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -4,8 +4,6 @@ A run is a forked process that goes through the whole command line and ends by S
 in `Seen`: every message byte for byte, configurations, positions of consumers.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """Backups of real streams: every message of them, in the format of the `nats` command, and back again."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import re

@@ -1,7 +1,5 @@
 """Every action while the disk of the server is full, then resumed or rolled back: never anything between."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterator

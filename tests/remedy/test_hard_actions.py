@@ -1,7 +1,5 @@
 """The hard actions on real servers: planned, applied, proved by the rule that asked for them; and when they refuse."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """What goes wrong in the middle of a hard action: denied, no help, a lost leader. Nothing is lost, and it can go on."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """A stream is identified by its name and its time of creation: nothing is changed on another one of that name."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Whether a step helped, from the INFO of an asset before and after: what moved counts, not what was set."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

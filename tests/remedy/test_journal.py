@@ -1,7 +1,5 @@
 """The journal: what is read back after a crash, who may use it, and what is not one."""
 
-from __future__ import annotations
-
 import os
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every action, killed before and after each of its writes, then resumed or rolled back: never anything between."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The two operations of the system account, killed before and after each of their writes on three nodes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

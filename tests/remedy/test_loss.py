@@ -1,7 +1,5 @@
 """What a changed limit would delete, as a step judges it right before it is sent, and as real servers do it."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Plans: nothing that fails is passed over, equal remedies become one, contradictions are refused, order is safe."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from functools import cache

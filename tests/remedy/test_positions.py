@@ -1,7 +1,5 @@
 """Consumers of a restored stream stand where the backup has them, or it is said."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What the deployment would refuse in the state that was seen is not offered."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Removing a server names what it alone holds, and does nothing until each of it is given up."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a plan shows is what is sent: its requests byte for byte, and its `nats` commands the same change."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

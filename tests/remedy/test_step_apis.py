@@ -1,7 +1,5 @@
 """Each step goes through the login of the account that owns its subject."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import pytest

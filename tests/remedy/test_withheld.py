@@ -1,7 +1,5 @@
 """Secrets in descriptions and metadata are in no plan, journal or outcome, and are restored all the same."""
 
-from __future__ import annotations
-
 import json
 import stat
 from pathlib import Path

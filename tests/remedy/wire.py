@@ -1,7 +1,5 @@
 """Requests that change something, as a real server receives them: what a step or a command really sends."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

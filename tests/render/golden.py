@@ -3,8 +3,6 @@
 After a change that is meant: `JSDOCTOR_UPDATE_GOLDEN=1 pytest tests/render`, then read the diff.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Reports of an outage with the shipped rules and remedies: a server is dead, and other things are wrong as well."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import islice
 

@@ -1,7 +1,5 @@
 """Reports built by hand: the renderer's input is data, so nothing here has to come from a server."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 

@@ -1,7 +1,5 @@
 """Any report that the types allow, for hypothesis: hostile text, numbers that are none, empty and odd values."""
 
-from __future__ import annotations
-
 from datetime import UTC, timedelta, timezone
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The rule page and the catalogue as a reader gets them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Every format of a report: golden files for each kind of report, any report at all, one exit code for all of them."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import msgspec

@@ -1,7 +1,5 @@
 """The line on what was looked at."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Incidents in the formats of pipelines: the cause is named with every consequence, and no incident is left out."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 from xml.etree import ElementTree as ET  # what is read here was written here

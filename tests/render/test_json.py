@@ -1,7 +1,5 @@
 """The JSON report: complete, in order, and what its schema says."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

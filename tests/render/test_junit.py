@@ -1,7 +1,5 @@
 """JUnit XML, read back by junitparser: every finding is a case, only what fails the run is a failure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 from xml.etree import ElementTree as ET  # what is read here was written here

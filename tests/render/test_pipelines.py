@@ -1,7 +1,5 @@
 """GitHub, GitLab, Markdown, Nagios: bounded where people read, complete where machines do, safe from every name."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """What a preflight looks like: the verdict first, names, and no more than an operator needs."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Prometheus text, read back by prometheus_client: complete counts, bounded series, absence where nothing is known."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

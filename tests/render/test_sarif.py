@@ -1,7 +1,5 @@
 """SARIF: valid, readable by another library, pointing at lines of logs, silent about nothing."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

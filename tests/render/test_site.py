@@ -1,7 +1,5 @@
 """Addresses on the documentation site: in reports and on pages where `docs-url` is set, and nowhere else."""
 
-from __future__ import annotations
-
 import json
 
 from jsdoctor.app.rulebook import open_rulebook, open_symptoms

@@ -1,7 +1,5 @@
 """The text report: read by a tired person, on any width, fed by servers that nobody trusts."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Units: what people read must not say something else than what was measured."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st

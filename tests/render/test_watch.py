@@ -1,7 +1,5 @@
 """What `jsdoctor watch` shows and posts."""
 
-from __future__ import annotations
-
 import json
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """From raw replies to evidence: real replies of three server versions, and what becomes of damaged ones."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable, Iterator

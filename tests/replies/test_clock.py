@@ -1,7 +1,5 @@
 """From readings of clocks to offsets: the truth is always within the bound, and what contradicts itself is not sure."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import msgspec

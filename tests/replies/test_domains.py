@@ -1,7 +1,5 @@
 """Which servers share one JetStream, and labels and names that stay apart."""
 
-from __future__ import annotations
-
 from jsdoctor.model.jetstream import Peer
 from jsdoctor.model.server import MetaGroup
 from jsdoctor.replies.domains import AnsweringServer, Domains, domains_of

@@ -1,7 +1,5 @@
 """Objects of a real API server (fixtures/kubernetes, recorded from the laboratory of tests/kube) as facts."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

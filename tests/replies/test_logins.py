@@ -1,7 +1,5 @@
 """Several logins of one deployment: nothing is lost, nothing is there twice, accounts are not mixed up."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 

@@ -1,7 +1,5 @@
 """A field that servers always send and that a reply lacks is unknown for checks, and only that."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable

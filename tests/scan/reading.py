@@ -1,7 +1,5 @@
 """Streams to be read, and reading them."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """The raw form of a scan: what goes in comes out, whatever it is, and what is no scan is refused."""
 
-from __future__ import annotations
-
 import base64
 import zlib
 from collections import Counter

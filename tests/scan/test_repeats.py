@@ -1,7 +1,5 @@
 """Equal ids among stored messages: each is found with the one before it, however many there are."""
 
-from __future__ import annotations
-
 from array import array
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Reading stored messages of every kind of stream, on real servers: all of it is read, and nothing changes."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

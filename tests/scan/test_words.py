@@ -1,7 +1,5 @@
 """What is read from texts: dates, headers, the option `--scan`; and what is told while a scan goes on."""
 
-from __future__ import annotations
-
 import base64
 from datetime import UTC, datetime
 from pathlib import Path

@@ -4,8 +4,6 @@ Each is a file system to be, an environment and a command line. None needs a ser
 and the text that was given may be in what is told.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field

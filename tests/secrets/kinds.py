@@ -4,8 +4,6 @@ A kind is the text as it stands in a field, and the part of it that must not be 
 with a form of their own are put together here, so that no scanner of repositories takes them for real ones.
 """
 
-from __future__ import annotations
-
 import base64
 from dataclasses import dataclass
 

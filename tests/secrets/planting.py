@@ -1,7 +1,5 @@
 """Plants a text into every field of recorded replies that people or servers of others fill in, names included."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime

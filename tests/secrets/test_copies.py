@@ -1,7 +1,5 @@
 """Copies of known texts are those that a pattern of all of them gives, and long ones are found in linear time."""
 
-from __future__ import annotations
-
 import re
 import time
 

@@ -1,7 +1,5 @@
 """A secret that is given in a wrong place, or stands in a file that is read, is in nothing that comes out."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

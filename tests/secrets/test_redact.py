@@ -1,7 +1,5 @@
 """No secret stays in what is kept, whichever way it is written, and what is kept is still what was said."""
 
-from __future__ import annotations
-
 import base64
 import json
 import time

@@ -1,7 +1,5 @@
 """Secrets in names, texts and metadata of a deployment are in no report, in whatever format, and in no bundle."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """No secret that a text from outside holds is in a report, in whatever format."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """Lines searched at once, and by the compiled core, give what they give one by one."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """A service that decides who may log in (auth callout): it signs in everyone whose password is the name of the user."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

@@ -6,8 +6,6 @@ when it is collected, with a ResourceWarning in whatever test runs then. jsdocto
 itself, so only a reconnect gives one up.
 """
 
-from __future__ import annotations
-
 from nats.aio.client import Client
 
 _select_next_server = Client._select_next_server

@@ -1,7 +1,5 @@
 """Deployments of several servers, how they are changed, and what clients do with them."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import threading

@@ -1,7 +1,5 @@
 """GET by one client for all tests: making a client reads the certificates of all authorities, which takes 25 ms."""
 
-from __future__ import annotations
-
 import httpx2
 
 # No connection is kept: the next server on a port is another one.

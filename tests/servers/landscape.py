@@ -1,7 +1,5 @@
 """Several nats-servers that form any topology: each with a configuration of its own, all taken down together."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """Ports for servers of tests: each process of a run has its own, so that no two choose the same at the same time."""
 
-from __future__ import annotations
-
 import os
 
 from jsdoctor.demo import server

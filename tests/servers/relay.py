@@ -1,7 +1,5 @@
 """A path between two servers that are far apart, or that breaks again and again: a relay between two ports."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import threading

@@ -1,7 +1,5 @@
 """Proxies in front of the route ports of a cluster: they pass everything on until a server is cut off or muted."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import socket

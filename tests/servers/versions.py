@@ -1,7 +1,5 @@
 """Which nats-server version a collected test runs on, by its parameters."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.servers.binaries import VERSIONS

@@ -1,7 +1,5 @@
 """The sources of the site, before its generator runs: every text has one page, and the dialect keeps its structure."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 

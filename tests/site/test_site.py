@@ -1,7 +1,5 @@
 """The documentation site as its generator builds it: strict, whole, without a request to elsewhere, and searchable."""
 
-from __future__ import annotations
-
 import os
 import re
 import time

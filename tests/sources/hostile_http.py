@@ -1,7 +1,5 @@
 """What HTTP servers of ill will, or broken ones, do to a client of a monitoring port."""
 
-from __future__ import annotations
-
 import time
 
 from tests.sources.hostile_nats import DEEP, drip, huge_line, packed_megabytes

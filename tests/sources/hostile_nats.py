@@ -1,7 +1,5 @@
 """What servers of ill will, or broken ones, do to a client: by name, the step at which each goes wrong."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import socket

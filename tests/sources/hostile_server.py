@@ -1,7 +1,5 @@
 """A server that misbehaves, for tests: real NATS framing over TCP up to the step where it goes wrong."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import socket

@@ -1,7 +1,5 @@
 """Samples of a deployment as `jsdoctor check` takes them, and what a sample consists of."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections import Counter

@@ -3,8 +3,6 @@
 A process of its own, because a child of the test process begins with the memory of the test process as its peak.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Collection through the JetStream API of a plain account, on real servers."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections import Counter

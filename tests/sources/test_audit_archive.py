@@ -3,8 +3,6 @@
 `fixtures/archives` holds archives of old versions, and beside each what jsdoctor captured of the same servers then.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import tracemalloc

@@ -1,7 +1,5 @@
 """`--budget`: servers report no more requests in a second than it allows."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from datetime import datetime

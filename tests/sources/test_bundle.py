@@ -1,7 +1,5 @@
 """Bundles: what is written comes back, whole or not at all, and no archive does harm, whoever made it."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

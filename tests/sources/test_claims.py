@@ -1,7 +1,5 @@
 """Accounts of operator mode are asked for one by one: as many as an operator can wait for, and the rest is told."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path

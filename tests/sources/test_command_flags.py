@@ -1,7 +1,5 @@
 """The flags of printed commands repeat what the command line states, and show no secret."""
 
-from __future__ import annotations
-
 import json
 from base64 import b64encode
 from pathlib import Path

@@ -1,7 +1,5 @@
 """From a live deployment to samples: how the access is found out, how often and in what order is looked."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from datetime import datetime

@@ -1,7 +1,5 @@
 """`--this-host` beside a real server: its volume, its open files, the clock of the kernel; live and from a bundle."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

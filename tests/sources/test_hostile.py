@@ -1,7 +1,5 @@
 """Servers that misbehave on purpose: a run ends in time, in a sentence, in bounded memory."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

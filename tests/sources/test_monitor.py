@@ -1,7 +1,5 @@
 """Collection from HTTP monitoring ports of real servers, and from ports that are none."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import socket

@@ -1,7 +1,5 @@
 """NTP: the real protocol over UDP with servers that answer rightly, wrongly, late, or not at all."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """Replies of servers that are compressed on request: real servers compress them, and a bomb takes little memory."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import json

@@ -1,7 +1,5 @@
 """The private names of nats-py that jsdoctor uses (docs/adr/0057) are there, and no others are used."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 from pathlib import Path

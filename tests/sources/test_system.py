@@ -1,7 +1,5 @@
 """Collection through the system account, on real servers."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from pathlib import Path

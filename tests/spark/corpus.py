@@ -1,7 +1,5 @@
 """A small archive of logs with everything in it that engines could see differently."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json

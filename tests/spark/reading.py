@@ -1,7 +1,5 @@
 """Reads a corpus in a process of its own: `python -m tests.spark.reading JSON`, evidence as canonical JSON in files."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Real Sparks on loopback: a standalone cluster of a master and two workers, and a Connect server."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """A real standalone cluster of two workers: they get jsdoctor from the driver, and find what one process finds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

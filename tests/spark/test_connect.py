@@ -1,7 +1,5 @@
 """A real Spark Connect server, whose workers have no jsdoctor: they are given it, and find what one process finds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

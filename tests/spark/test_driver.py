@@ -1,7 +1,5 @@
 """How work is cut for Spark, and what becomes of Spark's own words."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -1,7 +1,5 @@
 """Ctrl-C while Spark works: everything ends, and nothing half done is left."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Which Java is taken, and what is said when there is none."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

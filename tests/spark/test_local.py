@@ -1,7 +1,5 @@
 """Spark on this machine and processes of our own come to the same evidence, byte for byte."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

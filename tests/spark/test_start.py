@@ -1,7 +1,5 @@
 """Spark starts on a machine without a Java of its own, and says nothing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What applications do with streams and consumers: each goes on until it is cancelled."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

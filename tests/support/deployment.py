@@ -4,8 +4,6 @@
 Idle: every consumer has caught up. `tools/record.py` makes the recordings in `fixtures/base` from it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from types import TracebackType

@@ -92,8 +92,6 @@
 Every other reading of the recording stays as the server sent it.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The cases of rules by their kind of evidence: how each is read, and which cases a rule must have."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """HTTP servers of tests, on loopback: none of their threads outlives the test that started it."""
 
-from __future__ import annotations
-
 import ssl
 import sys
 import threading

@@ -1,7 +1,5 @@
 """What clients do that burdens servers, done on real ones: logins, connections that come and go, readers that stall."""
 
-from __future__ import annotations
-
 import json
 import signal
 import socket

@@ -29,8 +29,6 @@ In `fixtures/rules/<CODE>/cases.toml` these are the tables `log_case`:
 Only the checks of log evidence run on these cases: there is no other evidence.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from fnmatch import fnmatch

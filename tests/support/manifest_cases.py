@@ -18,8 +18,6 @@ In `fixtures/rules/<CODE>/cases.toml` these are the tables `manifest_case`:
     at = "s.yaml:6:3"                  # where the first evidence of a failure stands
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any

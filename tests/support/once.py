@@ -1,7 +1,5 @@
 """What is made once and shared by many tests: a deployment with its faults, and the reports on it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from typing import ParamSpec, TypeVar
 

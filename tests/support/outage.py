@@ -1,7 +1,5 @@
 """What the tests of broken deployments share: what servers report of themselves, and disks that are full."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -22,8 +22,6 @@ In `fixtures/rules/<CODE>/cases.toml` these are the tables `packet_case`:
 Only the checks of packet evidence run on these cases: there is no other evidence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`jsdoctor check` and `capture` as a user runs them, and reading a report."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

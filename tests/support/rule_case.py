@@ -1,7 +1,5 @@
 """One case of a rule, whatever its evidence: what it expects, and what the rule found, written alike."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterable
 from functools import cache

@@ -1,7 +1,5 @@
 """The tests of a rule: those of the modules that judge the cases of all rules."""
 
-from __future__ import annotations
-
 import re
 
 _RULE = re.compile(r"tests/(?:test_\w+|logs/test_selection)\.py::\w+\[(JSD\d{3})\b")

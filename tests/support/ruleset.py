@@ -1,7 +1,5 @@
 """The shipped rules, checks and actions, loaded once for all tests."""
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Iterator, Mapping
 from functools import cache, wraps

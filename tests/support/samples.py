@@ -1,7 +1,5 @@
 """Faults that show only between two samples: take one, do it, take another, judge both together."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

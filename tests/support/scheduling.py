@@ -1,7 +1,5 @@
 """Which tests run on one worker: those of a module, and those of a rule across the modules that read its cases."""
 
-from __future__ import annotations
-
 import pytest
 from xdist.scheduler import LoadFileScheduling
 

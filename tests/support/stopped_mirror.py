@@ -1,7 +1,5 @@
 """A mirror that a repeated message id of its origin stopped, which is what servers before 2.12.8 do."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Messages that a stream has stored for certain: published until it says so."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

@@ -5,8 +5,6 @@ it does. The command and its exit code are those of `python -m jsdoctor`; only t
 `python -m tests.support.warm` is that process.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import gc

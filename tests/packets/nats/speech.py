@@ -1,7 +1,5 @@
 """NATS as bytes, for tests that cut, shuffle and damage it: a conversation, and a way to let an observer hear it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 

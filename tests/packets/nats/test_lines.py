@@ -1,7 +1,5 @@
 """The protocol is read whatever the segments; what is no NATS is recognised; after a gap the place is found again."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Bytes come in the order in which they were sent, whatever the order of segments; what is missing is told."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """What is derived from the protocol: answers, retries, refusals, deliveries, acks, pings and clocks."""
 
-from __future__ import annotations
-
 import pytest
 
 from jsdoctor.model.nats_traffic import NatsTraffic

@@ -1,7 +1,5 @@
 """The short cuts for usual messages change nothing: what is heard with them is what is heard without."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pytest
