@@ -15,7 +15,7 @@ AXE := .cache/axe/node_modules/axe-core/axe.min.js
 # More arguments for pytest: make test ARGS="-k consumer -x"
 ARGS ?=
 # How many test files run at once: most of their time is waiting for servers. make test JOBS=0 for one after the other.
-JOBS ?= 4
+JOBS ?= 5
 # A kube-apiserver does not start without a version of its own.
 KUBE := k8s.io/component-base/version
 KUBE_VERSION := -X $(KUBE).gitVersion=v1.33.13 -X $(KUBE).gitMajor=1 -X $(KUBE).gitMinor=33

@@ -31,6 +31,7 @@ def test_run_does_not_take_a_failure_for_a_fast_run() -> None:
     run(failing, accept=(3,))
 
 
+@pytest.mark.nightly
 def test_startup(capsys: pytest.CaptureFixture[str]) -> None:
     assert program.main(["--only", "startup", *TINY]) == 0
     rows = measured(capsys.readouterr().out)
