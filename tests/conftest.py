@@ -17,7 +17,7 @@ from tests.servers.versions import parameter_version
 from tests.support.rule_groups import rule_of
 
 # No deadline: how long one example takes says more about the machine than about the code.
-settings.register_profile("jsdoctor", deadline=None, max_examples=40)
+settings.register_profile("jsdoctor", deadline=None, max_examples=30)
 settings.load_profile("jsdoctor")
 
 

@@ -43,9 +43,8 @@ def mixed(directory: Path, wrapping: str | None = None) -> Path:
     return directory
 
 
-@pytest.mark.parametrize(
-    "wrapping", ["docker", *(pytest.param(more, marks=pytest.mark.nightly) for more in ("kubectl-short", "cri"))]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("wrapping", ["docker", "kubectl-short", "cri"])
 def test_levels_of_wrapped_lines(wrapping: str, tmp_path: Path) -> None:
     logs = mixed(tmp_path, wrapping)
     whole = evidence([logs], settings=SETTINGS)

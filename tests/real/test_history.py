@@ -133,6 +133,7 @@ async def acknowledge(site: Site) -> None:
         assert await site.fetch(name, "worker", 10, ack=ack_policy == "explicit") == 10
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("server_version", VERSIONS)
 def test_a_consumer_that_goes_back(cluster_factory: ClusterFactory, server_version: str, tmp_path: Path) -> None:
     """In a cluster, a consumer in memory begins at its start with its server, and keeps its date of creation."""
