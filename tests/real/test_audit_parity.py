@@ -251,7 +251,8 @@ def aged(source: Path, target: Path, by: timedelta) -> Path:
 @cache
 def mapping() -> dict[str, set[str]]:
     """Our rules by the code of their check."""
-    rows = re.findall(r"^\| ([A-Z]+_\d+) (.+)$", (ROOT / "docs" / "peers.md").read_text("utf-8"), re.MULTILINE)
+    of_audit = (ROOT / "docs" / "peers.md").read_text("utf-8").partition("\n## `nats audit`\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| ([A-Z]+_\d+) (.+)$", of_audit, re.MULTILINE)
     return {code: set(re.findall(r"\[(JSD\d+)\]", row)) for code, row in rows}
 
 
