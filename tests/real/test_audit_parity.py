@@ -17,7 +17,8 @@ import nats
 import pytest
 
 from jsdoctor.demo.server import NatsServer, free_ports
-from tests.servers import ROOT, Cluster, ClusterFactory, cluster_factories, server_binary, wait_until
+from tests.docs.test_peers import section
+from tests.servers import Cluster, ClusterFactory, cluster_factories, server_binary, wait_until
 from tests.servers.http import get
 from tests.servers.landscape import ACCOUNTS
 from tests.sources.certificates import Certificates
@@ -251,8 +252,7 @@ def aged(source: Path, target: Path, by: timedelta) -> Path:
 @cache
 def mapping() -> dict[str, set[str]]:
     """Our rules by the code of their check."""
-    of_audit = (ROOT / "docs" / "peers.md").read_text("utf-8").partition("\n## `nats audit`\n")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| ([A-Z]+_\d+) (.+)$", of_audit, re.MULTILINE)
+    rows = re.findall(r"^\| ([A-Z]+_\d+) (.+)$", section("`nats audit`"), re.MULTILINE)
     return {code: set(re.findall(r"\[(JSD\d+)\]", row)) for code, row in rows}
 
 
