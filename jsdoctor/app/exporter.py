@@ -17,7 +17,7 @@ from jsdoctor.app.outputs import OutputTarget
 from jsdoctor.app.request import Address, JudgeRequest, ListenRequest
 from jsdoctor.model.problems import Problem, UsageProblem
 from jsdoctor.model.report import Report
-from jsdoctor.render.prometheus import CONTENT_TYPE
+from jsdoctor.render.formats.prometheus import CONTENT_TYPE
 from jsdoctor.sources.request import EvidenceRequest
 
 EXPOSED = OutputTarget("prometheus", None)

@@ -8,10 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jsdoctor.model.problems import UsageProblem
-from jsdoctor.render.formats import ReportFormat
-
-SUFFIXES = {suffix: format_.value for format_ in ReportFormat for suffix in format_.suffixes}
-"""The format that a file's suffix stands for, lower case. `.sarif.json` is SARIF, too."""
+from jsdoctor.render.formats import FORMATS, format_of
 
 
 class Color(StrEnum):
@@ -32,11 +29,11 @@ class OutputTarget(NamedTuple):
 def parse_target(text: str) -> OutputTarget:
     """An output as given: `FILE`, `-`, or either with `FORMAT=` before it. Raises ValueError."""
     format_, equals, name = text.partition("=")
-    if not (equals and format_ in set(ReportFormat)):
+    if not (equals and format_ in FORMATS):
         format_, name = "", text
     if not name:
         raise ValueError("write it as FILE, FORMAT=FILE or -")
-    if name in set(ReportFormat) and not format_:
+    if name in FORMATS and not format_:
         raise ValueError(f"that is a file; for the format write --format {name}, or -o ./{name} for such a file")
     if name != "-" and Path(name).is_dir():
         raise ValueError(f"{name} is a directory")
@@ -87,4 +84,4 @@ def _format(target: OutputTarget, format_: str | None, outputs: int) -> str:
         return format_ or "text"
     if target.path.name.lower().endswith(".sarif.json"):
         return "sarif"
-    return SUFFIXES.get(target.path.suffix.lower(), format_ or "text")
+    return format_of(target.path.suffix) or format_ or "text"

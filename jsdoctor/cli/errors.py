@@ -33,7 +33,7 @@ def guarded(work: Callable[[], ExitCode | NagiosState], nagios: bool = False) ->
     code = _guarded(work, tell)
     if reported:
         from jsdoctor.redaction.redact import scrub_line
-        from jsdoctor.render.nagios import unknown_line
+        from jsdoctor.render.formats.nagios import unknown_line
 
         sys.stdout.write(unknown_line(scrub_line("; ".join(reported)), ascii_only(sys.stdout)))
     return code if isinstance(code, NagiosState) else NagiosState.UNKNOWN

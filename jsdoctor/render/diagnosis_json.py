@@ -10,8 +10,8 @@ from jsdoctor.model.diagnosis import SCHEMA, Cause, Narrowing, NextStep, Verdict
 from jsdoctor.model.probe import Probe
 from jsdoctor.model.symptom import ApiErrorCode
 from jsdoctor.render.diagnosis import FOR_THE_MAINTAINERS, WHAT_IT_WOULD_NEED, Consultation
+from jsdoctor.render.formats.json import gap_document, observation_document, result_document, source_document
 from jsdoctor.render.json_text import dumps
-from jsdoctor.render.json_v1 import gap_document, observation_document, result_document, source_document
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import gaps_in_order
 from jsdoctor.render.report_document import (

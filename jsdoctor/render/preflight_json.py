@@ -8,8 +8,8 @@ from msgspec import Meta, field
 
 from jsdoctor.model.harm import Harm
 from jsdoctor.model.preflight import SCHEMA, GoNoGo, Obstacle, Preflight, PreflightReport
+from jsdoctor.render.formats.json import gap_document, source_document
 from jsdoctor.render.json_text import dumps
-from jsdoctor.render.json_v1 import gap_document, source_document
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.report_document import GapDocument, JsonObject, Moment, SourceDocument, SubjectDocument, Version
 from jsdoctor.render.wording import rfc3339

@@ -8,14 +8,20 @@ from pathlib import Path
 
 import pytest
 
+from jsdoctor.render.formats import FORMATS
 from tests.servers.binaries import ROOT
 
 PAGE = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
 COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
 
 
+def test_each_format_has_a_row_in_the_table() -> None:
+    table = PAGE.partition("| --- |")[2].partition("\n\n")[0]
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == set(FORMATS)
+
+
 def test_each_family_is_documented() -> None:
-    source = (ROOT / "jsdoctor" / "render" / "prometheus.py").read_text(encoding="utf-8")
+    source = (ROOT / "jsdoctor" / "render" / "formats" / "prometheus.py").read_text(encoding="utf-8")
     written = set(re.findall(r'"(jsdoctor_\w+)"', source))
     assert written == set(re.findall(r"^\| `(jsdoctor_\w+)` \|", PAGE, re.MULTILINE))
 

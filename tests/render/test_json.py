@@ -9,7 +9,7 @@ from hypothesis import given
 
 from jsdoctor.model.report import Report
 from jsdoctor.model.topology import Domain, Topology
-from jsdoctor.render.json_v1 import render_json
+from jsdoctor.render.formats.json import render as render_json
 from jsdoctor.render.options import RenderOptions
 from tests.render import reports
 from tests.render.golden import assert_golden

@@ -10,7 +10,7 @@ from junitparser import Error, Failure, JUnitXml, Skipped, TestCase
 
 from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.report import Report
-from jsdoctor.render.junit import render_junit
+from jsdoctor.render.formats.junit import render as render_junit
 from jsdoctor.render.options import RenderOptions
 from tests.render import reports
 from tests.render.strategies import options as any_options

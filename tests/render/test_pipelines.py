@@ -13,8 +13,8 @@ from jsdoctor.model.finding import Severity
 from jsdoctor.model.report import Report
 from jsdoctor.render.escape import printable
 from jsdoctor.render.formats import FORMATS
+from jsdoctor.render.formats.nagios import MAX_BYTES
 from jsdoctor.render.markdown_text import plain_text
-from jsdoctor.render.nagios import MAX_BYTES
 from jsdoctor.render.options import RenderOptions
 from tests.render import reports
 from tests.render.strategies import options as any_options

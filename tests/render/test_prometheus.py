@@ -9,8 +9,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from jsdoctor.model.finding import Finding
 from jsdoctor.model.report import Report, Result
 from jsdoctor.render.escape import printable
+from jsdoctor.render.formats.prometheus import render as render_prometheus
 from jsdoctor.render.options import RenderOptions
-from jsdoctor.render.prometheus import render_prometheus
 from tests.render import reports
 from tests.render.strategies import options as any_options
 from tests.render.strategies import reports as any_report

@@ -12,9 +12,10 @@ from sarif_pydantic import Sarif  # type: ignore[import-untyped]
 
 from jsdoctor.model.finding import Outcome
 from jsdoctor.model.report import Report, Result
+from jsdoctor.render.formats.sarif import FINGERPRINT
+from jsdoctor.render.formats.sarif import render as render_sarif
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.places import file_uri
-from jsdoctor.render.sarif import FINGERPRINT, render_sarif
 from tests.render import reports
 from tests.render.strategies import options as any_options
 from tests.render.strategies import reports as any_report

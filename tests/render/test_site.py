@@ -4,11 +4,11 @@ import json
 
 from jsdoctor.app.rulebook import open_rulebook, open_symptoms
 from jsdoctor.render.explain import page_markdown, symptom_markdown
-from jsdoctor.render.json_v1 import render_json
+from jsdoctor.render.formats.json import render as render_json
+from jsdoctor.render.formats.sarif import render as render_sarif
+from jsdoctor.render.formats.text import render as render_text
 from jsdoctor.render.options import RenderOptions
-from jsdoctor.render.sarif import render_sarif
 from jsdoctor.render.site import rule_url, symptom_url
-from jsdoctor.render.text import render_text
 from tests.render import reports
 from tests.support.ruleset import rules
 

@@ -11,8 +11,8 @@ from rich.cells import cell_len
 
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Outcome, Severity
 from jsdoctor.model.report import Report, Result, RuleVerdict
+from jsdoctor.render.formats.text import render as render_text
 from jsdoctor.render.options import RenderOptions
-from jsdoctor.render.text import render_text
 from tests.render import outages, reports
 from tests.render.golden import assert_golden
 from tests.render.strategies import options as any_options

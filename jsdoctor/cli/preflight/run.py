@@ -34,7 +34,7 @@ def run_manifests(request: PreflightRequest) -> ExitCode | NagiosState:
         )
     judge = JudgeRequest(
         output=request.output,
-        format=ReportFormat[request.format.name] if request.format else None,
+        format=ReportFormat(request.format.value) if request.format else None,
         quiet=request.quiet,
         verbose=request.verbose,
         color=request.color,

@@ -38,9 +38,9 @@ from jsdoctor.model.wording import span
 from jsdoctor.render.closing import verdict_sentence
 from jsdoctor.render.drawn import drawn
 from jsdoctor.render.explain import page_markdown
+from jsdoctor.render.formats.text import write_incident
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.page import SEVERITY_STYLES, Page
-from jsdoctor.render.text import write_incident
 from jsdoctor.render.watch.screen import CHANGE_STYLES, HELP, screen, text_height
 from jsdoctor.render.watch.view import Order, ScreenView
 from jsdoctor.render.wording import to_the_second

@@ -11,8 +11,8 @@ from jsdoctor.engine.watch import ChangeKind, FindingChange
 from jsdoctor.model.report import Result
 from jsdoctor.model.wording import counted, span
 from jsdoctor.render.escape import printable, shortened
+from jsdoctor.render.formats.json import result_document
 from jsdoctor.render.json_text import dumps
-from jsdoctor.render.json_v1 import result_document
 from jsdoctor.render.watch.notification_format import NotificationFormat
 from jsdoctor.render.wording import rfc3339
 

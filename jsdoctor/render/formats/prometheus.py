@@ -20,6 +20,8 @@ from jsdoctor.render.incidents import incidents_of
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import in_blocks
 
+SUFFIXES = (".prom",)
+
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 """What an exporter calls this format."""
 _LABEL = 255
@@ -28,7 +30,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Samples = Mapping[tuple[tuple[str, str], ...], float]
 
 
-def render_prometheus(report: Report, options: RenderOptions) -> str:
+def render(report: Report, options: RenderOptions) -> str:
     """Every family with its help and type; all are gauges, since a run counts from nothing."""
     shown = ascii_only if options.ascii_only else str
     lines = (line for family in _families(report, options) for line in _family(*family, shown))

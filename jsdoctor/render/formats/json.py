@@ -25,7 +25,7 @@ from jsdoctor.render.site import rule_url
 from jsdoctor.render.wording import rfc3339
 
 
-def render_json(report: Report, options: RenderOptions) -> str:
+def render(report: Report, options: RenderOptions) -> str:
     """One JSON object and a newline. Order: worst severity first, then code, then subject."""
     ascii_only = options.ascii_only
     verdicts = sorted(report.verdicts, key=lambda verdict: verdict.rule.code)

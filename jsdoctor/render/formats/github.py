@@ -21,7 +21,7 @@ from jsdoctor.render.unseen import undecided, without_gaps
 _LEVELS = {Severity.CRITICAL: "error", Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
 
-def render_github(report: Report, options: RenderOptions) -> str:
+def render(report: Report, options: RenderOptions) -> str:
     """One command to a line, and the verdict as a plain line at the end."""
     lines = [*_crashes(report, options), *_findings(report, options), *_gaps(report, options)]
     lines += [*_undecided(report, options), printable(verdict_sentence(report))]

@@ -22,7 +22,7 @@ _NAMES_SHOWN = 3
 _LIVE = ("live", "kubernetes", "prometheus")
 
 
-def render_issue(report: Report, options: RenderOptions) -> str:
+def render(report: Report, options: RenderOptions) -> str:
     """Markdown of few lines: every incident in a sentence, as many gaps as the options show."""
     lines = [*_incidents(report), *_unseen(report, options)]
     parts = ("\n".join(_opening(report)), "\n".join(lines), *_closing(report))

@@ -35,7 +35,7 @@ _NOTICES = {
 Json = dict[str, object]
 
 
-def render_sarif(report: Report, options: RenderOptions) -> str:
+def render(report: Report, options: RenderOptions) -> str:
     """One SARIF log with one run."""
     known = {result.rule.code: result.rule for result in report.results}
     known |= {verdict.rule.code: verdict.rule for verdict in report.verdicts}

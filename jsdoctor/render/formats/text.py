@@ -19,13 +19,15 @@ from jsdoctor.render.site import rule_url
 from jsdoctor.render.unseen import without_gaps, write_crashes, write_gaps, write_not_evaluated
 from jsdoctor.render.wording import on_the_day, to_the_second
 
+SUFFIXES = (".txt",)
+
 _NAMES_SHOWN = 3
 _INDENT = 3
 """The width of `1. `."""
 _LOW = {Confidence.LOW: "uncertain", Confidence.MEDIUM: "likely"}
 
 
-def render_text(report: Report, options: RenderOptions) -> str:
+def render(report: Report, options: RenderOptions) -> str:
     """The whole report. With `quiet`: one line per finding, gap and failed check, nothing when there is none."""
     page = Page(options)
     if options.quiet:

@@ -19,8 +19,10 @@ from jsdoctor.render.order import by_urgency, gaps_in_order, with_outcome
 from jsdoctor.render.unseen import is_command, undecided, without_gaps
 from jsdoctor.render.wording import subjects, to_the_second
 
+SUFFIXES = (".md", ".markdown")
 
-def render_markdown(report: Report, options: RenderOptions) -> str:
+
+def render(report: Report, options: RenderOptions) -> str:
     """A heading with the verdict, a section for each rule with findings, then what could not be seen or judged."""
     sections = [
         *_heading(report, options),

@@ -22,10 +22,12 @@ from jsdoctor.render.order import by_urgency, gaps_in_order
 from jsdoctor.render.places import file_path, places
 from jsdoctor.render.wording import rfc3339
 
+SUFFIXES = (".xml",)
+
 _COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 
 
-def render_junit(report: Report, options: RenderOptions) -> str:
+def render(report: Report, options: RenderOptions) -> str:
     """One document. Characters that XML cannot carry are shown as their escapes."""
     root = ET.Element("testsuites", name="jsdoctor")
     results: dict[str, list[Result]] = {}

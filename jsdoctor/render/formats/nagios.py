@@ -25,7 +25,7 @@ _MORE = "and more that has no room here"
 _TAKEN = str.maketrans({"|": "\\x7c", "<": "\\x3c"})
 
 
-def render_nagios(report: Report, options: RenderOptions) -> str:
+def render(report: Report, options: RenderOptions) -> str:
     """At most `MAX_BYTES` in UTF-8. With `quiet` the first line alone."""
     state = nagios_state(report, options.fail_on, options.exit_zero, options.allow_gaps, COLLECTION_GAP)
     first = _harmless(f"JSDOCTOR {state.name} - {verdict_sentence(report)}", options.ascii_only)

@@ -40,7 +40,7 @@ class _Entry(NamedTuple):
     finding: Finding
 
 
-def render_gitlab(report: Report, options: RenderOptions) -> str:
+def render(report: Report, options: RenderOptions) -> str:
     """One JSON array. Fingerprints are those of the report; where two would be equal, the later one is made unique."""
     taken: Counter[str] = Counter()
     issues = []
