@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import atexit
-import gzip
 import os
 import shutil
 import sys
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace as evolve
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 from msgspec.structs import replace
@@ -26,6 +26,7 @@ from jsdoctor.logs.lines.matcher import Matcher
 from jsdoctor.logs.paste.rewrite import Rewriter
 from jsdoctor.model.problems import UsageProblem
 from jsdoctor.model.rule import Rule
+from jsdoctor.pasted.documents import MAX
 from jsdoctor.sources.codec import codec_of, is_tar, is_utf16, not_a_log
 from jsdoctor.sources.file_kinds import PEEK, FileKind, IsLog, of_bytes, of_text
 from jsdoctor.sources.request import (
@@ -38,7 +39,17 @@ from jsdoctor.sources.request import (
 )
 
 STDIN = "-"
-_MAX = 8 << 20
+_SNIFFED = 8 << 20
+"""Number of bytes of a text from which its kinds are recognised."""
+
+_FIRST_MEMBERS = 2048
+"""Number of bytes of a tar archive that have the manifest if it is a bundle."""
+
+_JUDGED = 4096
+"""Number of bytes that show whether a file is text."""
+
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+_GZIP = 31  # for zlib: only data with the header of gzip
 _YEAR = 2000  # for times without a year; it has no effect on the kind of a file
 _MAX_FILES = 20_000
 
@@ -74,7 +85,7 @@ def pieces_of(paths: Sequence[str], rules: Sequence[Rule]) -> list[Piece]:
             raise UsageProblem(
                 f"cannot read {path}: no such file or directory", "give an existing file, or - for stdin"
             )
-        pieces.extend(_of_directory(path, is_log) if Path(path).is_dir() else [_of_file(path, is_log)])
+        pieces.extend(_of_directory(path, is_log) if Path(path).is_dir() else [_file_piece(path, is_log)])
     return pieces
 
 
@@ -112,23 +123,16 @@ def _log_recogniser(rules: Sequence[Rule]) -> IsLog:
 
 
 def _of_stdin(is_log: IsLog) -> Piece:
-    content = sys.stdin.buffer.read(_MAX + 1)
-    if len(content) > _MAX:
-        # Longer than a paste: it is written to a file completely, and read there as a log.
-        path = _spooled(content, sys.stdin.buffer.read)
-        return Piece("stdin", path, (FileKind.LOG,))
-    path = _spooled(content, lambda _: b"")
-    return replace(_of_file(path, is_log), name="stdin")
+    return replace(_file_piece(_spooled(sys.stdin.buffer), is_log), name="stdin")
 
 
-def _spooled(content: bytes, more: Callable[[int], bytes]) -> str:
+def _spooled(source: BinaryIO) -> str:
+    """The path of a copy, which goes with the process: what is piped can be read only once."""
     directory = tempfile.mkdtemp(prefix="jsdoctor-")
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     path = Path(directory) / "stdin"
     with path.open("wb") as file:
-        file.write(content)
-        while block := more(1 << 20):
-            file.write(block)
+        shutil.copyfileobj(source, file)
     return str(path)
 
 
@@ -142,7 +146,7 @@ def _of_directory(directory: str, is_log: IsLog) -> Iterator[Piece]:
     ]
     if len(files) > _MAX_FILES:
         return iter([Piece(directory, directory, (FileKind.LOG,))])
-    pieces = [_of_file(path, is_log) for path in files]
+    pieces = [_file_piece(path, is_log) for path in files]
     if not pieces or all(piece.kinds == (FileKind.LOG,) for piece in pieces):
         return iter(
             [Piece(directory, directory, (FileKind.LOG,) if pieces else (), why="" if pieces else "it is empty")]
@@ -150,47 +154,63 @@ def _of_directory(directory: str, is_log: IsLog) -> Iterator[Piece]:
     return iter(pieces)
 
 
-def _of_file(path: str, is_log: IsLog) -> Piece:
+def _file_piece(path: str, is_log: IsLog) -> Piece:
+    """A file with its kinds, by its first bytes, and with its text if it is text."""
     try:
         with Path(path).open("rb") as file:
             head = file.read(PEEK)
-            unpacked = _unpacked(head)
-            kind = of_bytes(unpacked[:8])
-            if kind is not None:
-                return Piece(path, path, (kind,))
-            if head[:2] == b"PK":
-                return Piece(path, path, (_of_zip(path),))
-            if is_tar(unpacked):
-                return Piece(path, path, (FileKind.BUNDLE if MANIFEST.encode() in unpacked[:2048] else FileKind.LOG,))
-            if not head.strip():
-                return Piece(path, path, (), why="it is empty")
-            if why := not_a_log(unpacked[:4096]) if not is_utf16(unpacked) else "":
-                return Piece(path, path, (), why=why)
-            packed = head != unpacked
-            content = unpacked if packed else head + file.read(_MAX - len(head))
+        if piece := _binary_piece(path, head):
+            return piece
+        text = _decoded(_content(path, _SNIFFED))
+        kinds = of_text(text, is_log)
+        if FileKind.REPLY in kinds:
+            content = _content(path, MAX + 1)
+            if len(content) > MAX:
+                return Piece(path, path, (), why=f"its replies are longer than {MAX >> 20} MiB: give fewer at a time")
+            text = _decoded(content)
         at = datetime.fromtimestamp(Path(path).stat().st_mtime, UTC)
     except OSError as error:
         return Piece(path, path, (), why=error.strerror or str(error))
-    text = _decoded(content)
-    kinds = of_text(text, is_log)
     return Piece(path, path, kinds, text, "it is text that no rule reads" if not kinds else "", at)
+
+
+def _binary_piece(path: str, head: bytes) -> Piece | None:
+    """A file that its first bytes show to be no text; None: it is text."""
+    start = _unpacked(head, PEEK)
+    if kind := of_bytes(start):
+        return Piece(path, path, (kind,))
+    if head.startswith(_ZIP):
+        return Piece(path, path, (_zip_kind(path),))
+    if is_tar(start):
+        first = start[:_FIRST_MEMBERS]
+        return Piece(path, path, (FileKind.BUNDLE if MANIFEST.encode() in first else FileKind.LOG,))
+    if not head.strip():
+        return Piece(path, path, (), why="it is empty")
+    why = "" if is_utf16(start) else not_a_log(start[:_JUDGED])
+    return Piece(path, path, (), why=why) if why else None
+
+
+def _content(path: str, size: int) -> bytes:
+    """The first bytes of a file, unpacked where gzip packed it."""
+    with Path(path).open("rb") as file:
+        return _unpacked(file.read(size), size)
 
 
 def _decoded(content: bytes) -> str:
     return content.decode("utf-16" if is_utf16(content) else "utf-8-sig", errors="replace")
 
 
-def _unpacked(head: bytes) -> bytes:
+def _unpacked(content: bytes, size: int) -> bytes:
     """The first bytes of what gzip packed; of anything else as it is. Other packed files count as logs."""
-    if codec_of(head) != "gzip" and head[:2] != b"\x1f\x8b":
-        return head
+    if codec_of(content) != "gzip":
+        return content
     try:
-        return zlib.decompressobj(wbits=31).decompress(head, PEEK)
-    except (zlib.error, gzip.BadGzipFile):
-        return head
+        return zlib.decompressobj(wbits=_GZIP).decompress(content, size)
+    except zlib.error:
+        return content
 
 
-def _of_zip(path: str) -> FileKind:
+def _zip_kind(path: str) -> FileKind:
     try:
         with zipfile.ZipFile(path) as archive:
             names = set(archive.namelist())

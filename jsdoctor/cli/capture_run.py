@@ -37,7 +37,7 @@ def run_capture(request: CaptureRequest, quiet: bool) -> ExitCode:
     if captured.too_short:
         _warn_of_short(captured.too_short)
     if not quiet:
-        _tell(captured.missing)
+        _say_what_is_missing(captured.missing)
     sys.stdout.write(f"{captured.summary}\n")
     return ExitCode.INCONCLUSIVE if captured.missing else ExitCode.OK
 
@@ -50,8 +50,8 @@ def _warn_of_short(kinds: tuple[str, ...]) -> None:
     )
 
 
-def _tell(missing: Sequence[Gap]) -> None:
-    for gap in missing[:_GAPS_SHOWN]:
+def _say_what_is_missing(gaps: Sequence[Gap]) -> None:
+    for gap in gaps[:_GAPS_SHOWN]:
         say(f"not captured: {gap.subject.label}: {gap.reason}", gap.how_to_get)
-    if len(missing) > _GAPS_SHOWN:
-        say(f"not captured: {len(missing) - _GAPS_SHOWN} more; jsdoctor check --bundle lists them")
+    if len(gaps) > _GAPS_SHOWN:
+        say(f"not captured: {len(gaps) - _GAPS_SHOWN} more; jsdoctor check --bundle lists them")

@@ -216,15 +216,16 @@ def in_environment(config: Configuration, name: str) -> Configuration:
 
 
 def _rule_settings(origin: str, text: str, table: Any, problems: list[str]) -> Iterable[RuleSetting]:
-    for rule, params in table.items() if isinstance(table, Mapping) else ():
+    if not isinstance(table, Mapping):
+        problems.append(f"{origin}:{_line_of(text, 'rules')}: 'rules' must hold tables: [rules.JSD403]")
+        return
+    for rule, params in table.items():
+        line = _line_of(text, rule)
         if not isinstance(params, Mapping):
-            line = _line_of(text, rule)
             problems.append(f"{origin}:{line}: 'rules.{rule}' must be a table of parameters: [rules.{rule}]")
             continue
         for param, value in params.items():
-            yield RuleSetting(rule, param, value, _line_of(text, param))
-    if not isinstance(table, Mapping):
-        problems.append(f"{origin}:{_line_of(text, 'rules')}: 'rules' must hold tables: [rules.JSD403]")
+            yield RuleSetting(rule, param, value, _line_of(text, param, line))
 
 
 def _policies(origin: str, text: str, tables: Any, problems: list[str]) -> Iterable[Policy]:
@@ -280,9 +281,18 @@ _OF_A_WAIVER = {
 """The keys of a `[[suppress]]` table, and of those that it must have what to write there."""
 
 
-def _line_of(text: str, key: str) -> int:
-    pattern = re.compile(rf'^\s*(\[[^\]]*\b)?"?{re.escape(key)}"?\b')
-    return next((number for number, line in enumerate(text.splitlines(), 1) if pattern.match(line)), 1)
+def _line_of(text: str, key: str, table: int = 0) -> int:
+    """The line of a key or of a table's header; with `table`, the line of that table, it is searched in it alone.
+
+    Where the key has no line of its own, that of the table, else 1.
+    """
+    pattern = re.compile(rf"""^\s*(\[*[^\]=#]*[.\s])?["']?{re.escape(key)}\b""")
+    for number, line in enumerate(text.splitlines(), 1):
+        if table and number > table and line.lstrip().startswith("["):
+            break
+        if number >= table and pattern.match(line):
+            return number
+    return table or 1
 
 
 def _text(value: object) -> str:

@@ -97,7 +97,8 @@ EXAMPLE = "JSD401.warn_pending=5000"
 _SETTING = re.compile(r"\s*(?P<rule>[^.=\s]+)\.(?P<param>[^.=\s]+)\s*=\s*(?P<value>\S(?:.*\S)?)\s*")
 _WHOLE = re.compile(r"[+-]?[0-9]+(_[0-9]+)*")
 _DECIMAL = re.compile(r"[+-]?[0-9]*\.?[0-9]+([eE][+-]?[0-9]+)?")
-_MAX = 40
+_LONGEST_NUMBER = 40
+"""A longer text is not read as a number: to convert digits takes longer the more there are."""
 
 
 def parse_setting(text: str) -> RuleSetting:
@@ -105,12 +106,12 @@ def parse_setting(text: str) -> RuleSetting:
     match = _SETTING.fullmatch(text)
     if not match:
         raise ValueError(f"{text!r} does not set a parameter; write CODE.PARAM=VALUE, for example {EXAMPLE}")
-    return RuleSetting(match["rule"], match["param"], _value(match["value"]), 0)
+    return RuleSetting(match["rule"], match["param"], _toml_value(match["value"]), 0)
 
 
-def _value(text: str) -> object:
-    """Digits alone are a number, as in TOML; what is too long to be meant as one stays text, and is refused."""
-    if len(text) > _MAX:
+def _toml_value(text: str) -> object:
+    """The number that a configuration file would have; else the text, which the parameter's unit may refuse."""
+    if len(text) > _LONGEST_NUMBER:
         return text
     if _WHOLE.fullmatch(text):
         return int(text)

@@ -155,12 +155,11 @@ class Recogniser:
         )
 
     def question(self, text: str) -> Recognition:
-        """The same of what somebody types. A few words are about NATS, although they do not name it."""
-        recognition = self.text(text)
-        words = len(text.split())
-        if recognition.symptom or not 0 < words <= _FEW_WORDS or "\n" in text.strip() or _OTHERS.search(text):
+        """The same of what somebody types: a few words that show nothing are read again as if they named NATS."""
+        recognition, words = self.text(text), text[-MAX_TEXT_LENGTH:].strip()
+        if recognition.symptom or not _is_short_question(words) or _OTHERS.search(words):
             return recognition
-        return self._read(text.strip(), about_nats=True)
+        return self._read(words, about_nats=True)
 
     def code(self, code: int) -> Recognition:
         """The symptom of an API error."""
@@ -213,6 +212,10 @@ class Recogniser:
             for message in dict.fromkeys((read_line(raw, _YEAR).text, raw)):
                 for server in (True, False):
                     yield from (match.signature for match in self._matcher.match(server, "", message))
+
+
+def _is_short_question(words: str) -> bool:
+    return 0 < len(words.split()) <= _FEW_WORDS and "\n" not in words
 
 
 def _spelt_out(text: str) -> str:

@@ -240,7 +240,7 @@ class _SettingsReader:
         in_use = {name: node for name, node in with_streams.items() if node.value not in (False, "disabled", "disable")}
         if not in_use:
             return
-        unlimited = sorted(name for name, node in in_use.items() if not _is_limited(node))
+        unlimited = sorted(name for name, node in in_use.items() if not _limits_storage(node))
         self.settings["accounts"] = len(in_use)
         if unlimited:
             self._set("unlimited_accounts", unlimited, in_use[unlimited[0]])
@@ -253,10 +253,11 @@ def _has_login(node: Tree) -> bool:
     )
 
 
-def _is_limited(node: Tree) -> bool:
+def _limits_storage(node: Tree) -> bool:
+    """Whether the JetStream settings of an account limit its file storage; a negative limit is none."""
     return any(
-        key.lower() in ("max_store", "max_file", "max_disk", "store", "disk", "max_memory", "max_mem", "mem", "memory")
-        for key, _ in node.entries()
+        key.lower() in ("max_store", "max_file", "max_disk", "store", "disk") and not str(limit.value).startswith("-")
+        for key, limit in node.entries()
     )
 
 

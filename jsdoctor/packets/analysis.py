@@ -109,7 +109,7 @@ class Analysis:
                     at -= shift  # noqa: PLW2901 - the same time by a clock that nobody set
                 if at < last_at or at - last_at > JUMP_NS:
                     tcp += not isinstance(segment, NoSegment)
-                    last_at = self._odd_time(segment, frame, at, buffer, last_at)
+                    last_at = self._take_after_jump(segment, frame, at, buffer, last_at)
                     shift = clock.shift_ns
                     continue
                 last_at = at
@@ -128,10 +128,11 @@ class Analysis:
             self._frame, self._tcp, self._bytes, self._last_at = frame, tcp, wire, last_at
         self._forget_some()
 
-    def _odd_time(self, segment: Segment | NoSegment, frame: int, at: int, block: bytes, last_at: int) -> int:
-        """Take in a packet that comes before the last one, or long after it; the time of the last packet from now on.
+    def _take_after_jump(self, segment: Segment | NoSegment, frame: int, at: int, block: bytes, last_at: int) -> int:
+        """Take in, or hold, a packet that comes before the last one or long after it.
 
-        `HOLDING` while nobody can tell whether the clock was set.
+        Returns the time that counts as the last packet's from now on: `HOLDING` while it is open whether the clock was
+        set.
         """
         at = min(max(at, 0), LATEST_NS)
         held = self._held
@@ -198,7 +199,7 @@ class Analysis:
         self._tcp += not isinstance(segment, NoSegment)
         at -= self._clock.shift_ns
         if at < self._last_at or at - self._last_at > JUMP_NS:
-            self._last_at = self._odd_time(segment, self._frame, at, block, self._last_at)
+            self._last_at = self._take_after_jump(segment, self._frame, at, block, self._last_at)
         else:
             self._last_at = at
             self._take(segment, self._frame, at, block)

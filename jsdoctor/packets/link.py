@@ -215,10 +215,13 @@ def _sll2(block: bytes, start: int, end: int, length: int) -> Segment | NoSegmen
     if end - start < 20:
         return NoSegment.CUT
     interface = int.from_bytes(block[start + 4 : start + 8], "big")
-    if block[start : start + 2] in {b"\x08\x00", b"\x86\xdd"}:
+    kind = int.from_bytes(block[start : start + 2], "big")
+    if kind in {IPV4, _IPV6}:
         return placed(decode_network(block, start + 20, end, start + length), interface, 0)
-    if int.from_bytes(block[start : start + 2], "big") not in VLANS or end - start < 24:
+    if kind not in VLANS:
         return NoSegment.OTHER
+    if end - start < 24:
+        return NoSegment.CUT
     vlan = int.from_bytes(block[start + 20 : start + 22], "big") & 0x0FFF
     return placed(decode_network(block, start + 24, end, start + length), interface, vlan)
 

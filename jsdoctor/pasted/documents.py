@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-MAX = 8 << 20
+MAX = 64 << 20
 """Number of characters of a text that are read."""
 
 UNKNOWN_NAME = "(unnamed)"

@@ -63,6 +63,8 @@ def known_fields(value: Mapping[str, Any], shape: Any) -> int:
 
 
 _MAX = 20_000
+_OUTERMOST = ""
+"""The path of the outermost container of a document."""
 _TIMES = frozenset({"created", "state.first_ts", "state.last_ts", "delivered.last_active", "ack_floor.last_active"})
 """Times that mean something only beside the time of the reply."""
 
@@ -182,18 +184,23 @@ def _inside(value: Mapping[str, Any], cut: frozenset[str], server: str) -> Itera
 
 
 def _fragment(value: Mapping[str, Any], cut: frozenset[str], server: str) -> Iterator[RecognisedDocument | Refused]:
+    """A part of a reply that was copied alone. What it lacks counts as cut off."""
     part = fragment(value)
     if part is None:
         return
     shape, whole = part
-    is_whole = any(keys <= value.keys() for keys in _WHOLE)
-    cut |= ({"config"} if "config" not in value else set()) | (set() if is_whole else {""})
+    if "config" not in value:
+        cut |= {"config"}
+    if not any(keys <= value.keys() for keys in _WHOLE):
+        cut |= {_OUTERMOST}
     if shape is StreamReply:
         yield from _stream(whole, cut)
     elif shape is JszReply:
         yield from _jsz(whole, cut, server)
+    elif shape is ConsumerReply:
+        yield _consumer(whole, cut)
     else:
-        yield _consumer(whole, cut) if shape is ConsumerReply else _varz(whole, cut, server)
+        yield _varz(whole, cut, server)
 
 
 def _is_stream(value: Mapping[str, Any]) -> bool:

@@ -179,7 +179,7 @@ def pasted_sample(
     `missing`: the gap for each kind of evidence that they may lack.
     """
     replies = tuple(document for document in result if isinstance(document, RecognisedDocument))
-    exchanges = [*_of_account(replies, at), *_of_servers(replies, at), *_of_kubernetes(replies, at)]
+    exchanges = [*_of_account(replies, at), *_server_exchanges(replies, at), *_of_kubernetes(replies, at)]
     gaps = [*(_refused(refused) for refused in result if isinstance(refused, Refused)), *_not_given(replies, missing)]
     return Pasted(Sample(at, tuple(exchanges), tuple(gaps)), replies)
 
@@ -225,7 +225,8 @@ def _of_account(documents: Iterable[RecognisedDocument], at: datetime) -> Iterat
         yield _exchange(Access.ACCOUNT, Endpoint.CONSUMER_LIST, f"CONSUMER.LIST.{stream}", at, body)
 
 
-def _of_servers(documents: Iterable[RecognisedDocument], at: datetime) -> Iterator[Exchange]:
+def _server_exchanges(documents: Iterable[RecognisedDocument], at: datetime) -> Iterator[Exchange]:
+    """The replies of servers. Who sent one follows from the others where it has only an id, or only a name."""
     replies = [document for document in documents if document.access is Access.PASTED]
     names = {_id(reply): reply.server for reply in replies if reply.server and _id(reply)}
     ids = {name: server_id for server_id, name in names.items()}

@@ -21,18 +21,19 @@ MARK = "[redacted:text]"
 _SERVERS_OWN = ("_nats.", "io.nats.")
 
 
-def withheld(value: Any, key: str = "") -> Any:
+def without_user_texts(value: Any, key: str = "") -> Any:
     """The same value of a JSON document without texts of users. `key` is the one it stands under."""
     if key == "description":
         return MARK if value else value
     if isinstance(value, dict):
         if key == "metadata":
             return {name: text if name.startswith(_SERVERS_OWN) else MARK for name, text in value.items()}
+        # In a change of a configuration, `before` and `after` are values of the key that it names.
         about = str(value.get("key", "")) if "before" in value or "after" in value else ""
         sides = {"before": about, "after": about}
-        return {name: withheld(inner, sides.get(name) or name) for name, inner in value.items()}
+        return {name: without_user_texts(inner, sides.get(name) or name) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [withheld(inner) for inner in value]
+        return [without_user_texts(inner) for inner in value]
     return scrub_line(value) if isinstance(value, str) else value
 
 

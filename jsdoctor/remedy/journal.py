@@ -20,7 +20,7 @@ import msgspec
 
 from jsdoctor.model.plan import Json, Plan, Request, Step
 from jsdoctor.model.typed import decode_as
-from jsdoctor.redaction.raw_configs import is_withheld, withheld
+from jsdoctor.redaction.raw_configs import is_withheld, without_user_texts
 from jsdoctor.redaction.redact import scrub_line
 from jsdoctor.redaction.scrubbed import scrubbed
 from jsdoctor.remedy.backup.files import sync_dir
@@ -216,7 +216,7 @@ class Journal:
         """The line with the texts of users in the state before, where the private file has them."""
         if entry.before is None or not is_withheld(entry.before):
             return entry
-        alike = (before for step, before in kept if step == entry.step and withheld(before) == entry.before)
+        alike = (before for step, before in kept if step == entry.step and without_user_texts(before) == entry.before)
         return msgspec.structs.replace(entry, before=next(alike, entry.before))
 
     def _lock(self) -> None:
@@ -247,7 +247,7 @@ class Journal:
 def _shareable(entry: JournalEntry) -> JournalEntry:
     """The line as it may be shown: see ADR 0019."""
     plan = shareable(entry.plan) if entry.plan else None
-    before, data, text = withheld(entry.before), withheld(entry.data), scrub_line(entry.text)
+    before, data, text = without_user_texts(entry.before), without_user_texts(entry.data), scrub_line(entry.text)
     return msgspec.structs.replace(entry, before=before, data=data, text=text, plan=plan)
 
 
@@ -309,12 +309,12 @@ def shareable(plan: Plan) -> Plan:
 def _step(step: Step) -> Step:
     return msgspec.structs.replace(
         step,
-        base=withheld(step.base),
-        values=withheld(step.values),
+        base=without_user_texts(step.base),
+        values=without_user_texts(step.values),
         requests=tuple(map(_request, step.requests)),
         undo=tuple(map(_request, step.undo)),
     )
 
 
 def _request(request: Request) -> Request:
-    return msgspec.structs.replace(request, payload=withheld(request.payload))
+    return msgspec.structs.replace(request, payload=without_user_texts(request.payload))

@@ -18,7 +18,7 @@ from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.remedy.operation import Action, CannotPlanError, Operation, Target, stream_of
 from jsdoctor.remedy.preconditions import created_at
 from jsdoctor.remedy.registry import load_operations
-from jsdoctor.remedy.replies import told
+from jsdoctor.remedy.replies import changes_text
 
 BACKUP = "stream.backup"
 _ASSETS = ("stream", "consumer")
@@ -257,7 +257,7 @@ def merged(steps: Sequence[Step], new: Step, code: str) -> tuple[list[Step], Unp
             continue
         both = _both(known.changes, new.changes)
         if both is None:
-            changes = f"{told(known.changes)}, not {told(new.changes)}"
+            changes = f"{changes_text(known.changes)}, not {changes_text(new.changes)}"
             reason = f"it contradicts another step on the same {new.subject.kind}: {changes}"
             return list(steps), UnplannedFinding(code, new.subject, reason)
         if both or not (known.changes or new.changes):

@@ -13,7 +13,7 @@ from typing import Any
 
 from jsdoctor.model.jetstream import setting_text
 from jsdoctor.model.plan import Change, Json
-from jsdoctor.redaction.raw_configs import agree, withheld
+from jsdoctor.redaction.raw_configs import agree, without_user_texts
 
 _SERVERS_OWN = ("_nats.ver", "_nats.level", "_nats.req.level")
 
@@ -53,7 +53,7 @@ def is_set(config: Mapping[str, Any], changes: Iterable[Change]) -> bool:
     return all(seen.get(change.key) == (None if _is_zero(change.after) else change.after) for change in changes)
 
 
-def told(changes: Iterable[Change]) -> str:
+def changes_text(changes: Iterable[Change]) -> str:
     """Changes in one line: `max_bytes 1 -> 2`. Texts of users are withheld."""
     return ", ".join(
         f"{change.key} {_shown(change.key, change.before)} -> {_shown(change.key, change.after)}" for change in changes
@@ -65,7 +65,7 @@ def _is_zero(value: object) -> bool:
 
 
 def _shown(key: str, value: object) -> str:
-    return setting_text(key, None if value is None else withheld(value, key))
+    return setting_text(key, None if value is None else without_user_texts(value, key))
 
 
 def date_ns(text: str) -> int:

@@ -92,7 +92,7 @@ def assemble(samples: Sequence[Sample]) -> EvidenceSet:
         _stored(own, login.account, present, gaps)
         _put_times_and_subjects(own, login.account, present, gaps)
     present.put(advisory_streams(present.of(StoredMessages)))
-    _beside(samples, present, gaps)
+    _put_surroundings(samples, present, gaps)
     # One gap per kind and subject, in order: two samples miss the same thing twice.
     distinct = {(gap.kind, gap.subject): gap for gap in [*gaps, *server_gaps(present.of(Servers), gaps)]}
     present.put(Gaps(tuple(distinct.values())))
@@ -164,8 +164,8 @@ def _clocks(samples: Sequence[Sample], known: _EarlierFacts, present: ByKind, ga
     gaps.extend((*unread, *disbelieved))
 
 
-def _beside(samples: Sequence[Sample], present: ByKind, gaps: list[Gap]) -> None:
-    """What a capture took down beside the replies of servers."""
+def _put_surroundings(samples: Sequence[Sample], present: ByKind, gaps: list[Gap]) -> None:
+    """What no NATS server reports: the host, Kubernetes, the addresses for clients."""
     exchanges = [exchange for sample in samples for exchange in sample.exchanges]
     host, unseen = host_facts(exchanges)
     present.put(host)
@@ -178,7 +178,7 @@ def _beside(samples: Sequence[Sample], present: ByKind, gaps: list[Gap]) -> None
     addresses, unread = own_form(exchanges, Endpoint.CLIENT_ADDRESSES, ClientAddresses)
     present.put(addresses[-1] if addresses else None)
     for _, error in unread:
-        reason = f"what became of the addresses for clients cannot be read: {error}"
+        reason = f"the result of trying the addresses for clients cannot be read: {error}"
         gaps.append(Gap("addresses", CLUSTER, reason, "capture again with --addresses"))
     gaps.extend((*unseen, *unreadable))
 

@@ -35,6 +35,8 @@ from jsdoctor.replies.kubernetes_configurations import configuration_name
 
 _MONITOR_PORT = 8222
 _MAX_TEXT = 300
+_OWNERS = ("StatefulSet", "ReplicaSet")
+"""Kinds of objects that own pods: a Deployment does so through a ReplicaSet."""
 
 
 def kubernetes_facts(exchanges: Iterable[Exchange]) -> tuple[KubernetesFacts | None, list[Gap]]:
@@ -129,9 +131,9 @@ def _monitor_port(container: Json) -> int:
     return whole(ports[0].get("containerPort"), _MONITOR_PORT) if ports else _MONITOR_PORT
 
 
-def server_sets(sets: Iterable[Json], of: Sequence[ServerPod]) -> tuple[ServerSet, ...]:
+def server_sets(sets: Iterable[Json], pods: Sequence[ServerPod]) -> tuple[ServerSet, ...]:
     """The StatefulSets that own these pods or would make such pods, by name."""
-    owners = {pod.owner for pod in of}
+    owners = {pod.owner for pod in pods}
     result = []
     for candidate in sets:
         name, spec = text(inner(candidate, "metadata"), "name"), inner(candidate, "spec")
@@ -171,15 +173,15 @@ def storage_classes(classes: Iterable[Json]) -> dict[str, bool]:
     return {text(inner(item, "metadata"), "name"): item.get("allowVolumeExpansion") is True for item in classes}
 
 
-def object_warnings(events: Iterable[Json], of: Sequence[ServerPod]) -> tuple[ObjectWarning, ...]:
+def object_warnings(events: Iterable[Json], pods: Sequence[ServerPod]) -> tuple[ObjectWarning, ...]:
     """The warnings about these pods, their claims and owners, one for each object and reason, the newest first."""
-    kinds = {pod.owner: "StatefulSet" for pod in of} | {pod.name: "Pod" for pod in of}
-    kinds |= {claim: "PersistentVolumeClaim" for pod in of for claim in pod.claims}
-    newest_warnings: dict[tuple[str, str], ObjectWarning] = {}
+    objects = {(kind, pod.owner) for pod in pods for kind in _OWNERS} | {("Pod", pod.name) for pod in pods}
+    objects |= {("PersistentVolumeClaim", claim) for pod in pods for claim in pod.claims}
+    newest_warnings: dict[tuple[str, str, str], ObjectWarning] = {}
     for event in events:
         about, series = inner(event, "involvedObject"), inner(event, "series")
-        name = text(about, "name")
-        if event.get("type") != "Warning" or kinds.get(name) != about.get("kind"):
+        kind, name = text(about, "kind"), text(about, "name")
+        if event.get("type") != "Warning" or (kind, name) not in objects:
             continue
         last = moment(event.get("lastTimestamp")) or moment(series.get("lastObservedTime"))
         warning = ObjectWarning(
@@ -189,9 +191,9 @@ def object_warnings(events: Iterable[Json], of: Sequence[ServerPod]) -> tuple[Ob
             count=max(1, whole(event.get("count")), whole(series.get("count"))),
             last=last or moment(event.get("eventTime")),
         )
-        known = newest_warnings.get((name, warning.reason))
+        known = newest_warnings.get((kind, name, warning.reason))
         if known is None or _newer(warning) >= _newer(known):
-            newest_warnings[name, warning.reason] = warning
+            newest_warnings[kind, name, warning.reason] = warning
     return tuple(sorted(newest_warnings.values(), key=_newer, reverse=True))
 
 

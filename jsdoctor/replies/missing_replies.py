@@ -46,8 +46,10 @@ def silent_members(answered: Collection[tuple[str, str]], replies: Iterable[tupl
     return [*gaps, _unnamed(nameless)] if nameless else gaps
 
 
-def members_not_asked(answered: Collection[tuple[str, str]], replies: Iterable[tuple[str, str, JszReply]]) -> list[Gap]:
-    """The gap for members of the meta group that were not queried, if servers are queried one by one."""
+def members_without_reply(
+    answered: Collection[tuple[str, str]], replies: Iterable[tuple[str, str, JszReply]]
+) -> list[Gap]:
+    """The gap for members of the meta group without a reply, where servers are queried one by one."""
     names, nameless = _unheard_members(answered, replies)
     count = len(names) + nameless
     if not count:
@@ -58,8 +60,8 @@ def members_not_asked(answered: Collection[tuple[str, str]], replies: Iterable[t
         Gap(
             kind="server",
             subject=CLUSTER,
-            reason=f"{member} of the meta group and not among those asked{shown}: what only they know is not judged",
-            how_to_get="add their monitoring URLs (--monitor), or use a login of the system account, which asks all",
+            reason=f"{member} of the meta group and gave no reply{shown}: what only they know is not judged",
+            how_to_get="give the monitoring URL of each (--monitor), or use a login of the system account",
             requested=False,
         )
     ]

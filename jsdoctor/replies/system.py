@@ -28,7 +28,7 @@ from jsdoctor.replies.decoding import AccountDetail, ConsumerReply, JszReply, Re
 from jsdoctor.replies.domains import Domains, domains_of, responder
 from jsdoctor.replies.jsz import ReadJsz, read_jsz
 from jsdoctor.replies.merge import ConsumerCopy, StreamCopy, merge_streams
-from jsdoctor.replies.missing_replies import members_not_asked, silent_members, unreadable
+from jsdoctor.replies.missing_replies import members_without_reply, silent_members, unreadable
 from jsdoctor.replies.opening import Identities, monitor_base, open_reply
 from jsdoctor.replies.peers import renamed, sane_meta
 from jsdoctor.replies.torn import Repeated
@@ -211,7 +211,7 @@ class ServerReplies:
     def silent_servers(self) -> list[Gap]:
         """Gaps for members of the meta group that did not respond. Only the system account queries all of them."""
         names = {key: identity.name for key, identity in self._identity.items()}
-        missing = silent_members if self.asked_all else members_not_asked
+        missing = silent_members if self.asked_all else members_without_reply
         return missing(
             [(self._domains.label(key), name) for key, name in names.items()],
             ((self._domains.label(key), names[key], jsz) for key, jsz in self._jsz.items()),

@@ -116,7 +116,7 @@ def _server(process: Path) -> ServerProcess | None:
         return None
     settings = _settings(process, words)
     store_dir = settings.store_dir or (_DEFAULT_STORE if settings.jetstream else "")
-    periods, throttled = _throttled(process)
+    periods, throttled = _cpu_throttling(process)
     return ServerProcess(
         name=settings.name or f"nats-server {process.name}",
         pid=int(process.name),
@@ -185,8 +185,8 @@ def _max_open_files(process: Path) -> int | None:
     return int(words[3]) if len(words) > 3 and words[3].isdigit() else None
 
 
-def _throttled(process: Path) -> tuple[int | None, int | None]:
-    """Periods of the processor limit and how many of them stopped the process, of version 2 or 1 of cgroups."""
+def _cpu_throttling(process: Path) -> tuple[int | None, int | None]:
+    """`nr_periods` and `nr_throttled` of the process's cgroup, version 2 or 1; None where it has no CPU quota."""
     for line in _text(process / "cgroup").splitlines():
         _, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")

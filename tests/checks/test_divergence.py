@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from jsdoctor.checks.sequence_mismatch.replica_divergence import Divergence, of_consumer
+from jsdoctor.checks.sequence_mismatch.replica_divergence import Divergence, consumer_divergences
 from jsdoctor.model.jetstream import Cluster, ConsumerConfig, Peer, SequencePair
 from jsdoctor.model.snapshot import Consumer, ConsumerReplica
 from jsdoctor.model.trend import ConsumerHistory
@@ -37,7 +37,7 @@ def consumers(leading: list[int], copies: dict[str, list[int]], *peers: Peer) ->
 
 
 def divergences(history: ConsumerHistory) -> list[Divergence] | None:
-    differences = of_consumer(history)
+    differences = consumer_divergences(history)
     return None if differences is None else list(differences)
 
 

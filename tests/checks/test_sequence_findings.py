@@ -12,7 +12,7 @@ from jsdoctor.checks.sequence_mismatch import refusals
 from jsdoctor.checks.sequence_mismatch.consumer_ahead import consumer_ahead
 from jsdoctor.checks.sequence_mismatch.delivery_gap import delivery_gap_logged
 from jsdoctor.checks.sequence_mismatch.expected_ahead import expected_ahead_captured, expected_ahead_logged
-from jsdoctor.checks.sequence_mismatch.replica_divergence import Divergence, of_consumer, replica_divergence
+from jsdoctor.checks.sequence_mismatch.replica_divergence import Divergence, consumer_divergences, replica_divergence
 from jsdoctor.checks.sequence_mismatch.stream_damaged import restored_less_logged, stream_went_back
 from jsdoctor.checks.sequence_mismatch.stream_recreated import stream_recreated, stream_recreated_logged
 from jsdoctor.checks.sequence_mismatch.wrong_last_sequence import wrong_last_sequence_captured
@@ -364,7 +364,7 @@ def counted(leading: list[int], counts: list[int], lag: int = 0) -> list[Diverge
         msgspec.structs.replace(at_work(lead, count), cluster=peers("n2", lag=lag))
         for lead, count in zip(leading, counts, strict=True)
     )
-    results = of_consumer(ConsumerHistory(readings, ()))
+    results = consumer_divergences(ConsumerHistory(readings, ()))
     assert results is not None
     return list(results)
 
@@ -379,7 +379,7 @@ def test_the_newest_report_of_what_is_under_way_counts() -> None:
     late, current = (msgspec.structs.replace(at_work(20, 17), cluster=peers("n2", lag=lag)) for lag in (5, 0))
     for last, results in ((late, 0), (current, 1)):
         history = ConsumerHistory((late, current if last is late else late, last), ())
-        assert len(list(of_consumer(history) or ())) == results
+        assert len(list(consumer_divergences(history) or ())) == results
 
 
 # Consumers ahead of their stream

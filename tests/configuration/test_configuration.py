@@ -104,6 +104,19 @@ def test_a_file_with_everything_is_taken_by_both() -> None:
     assert (read.baseline, read.samples, read.waivers[0].line) == ("known.json", 3, 22)
 
 
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("[rules.JSD401]\nwarn = 5\n\n[rules.JSD402]\nwarn = 6\n", [2, 5]),
+        ("[rules]\nJSD401 = { warn = 5 }\nJSD402 = { warn = 6 }\n", [2, 3]),
+        ("rules.JSD401.warn = 5\nrules.JSD402.warn = 6\n", [1, 2]),
+        ("[rules.JSD401]\n# warn\n'warn' = 5\n", [3]),
+    ],
+)
+def test_each_setting_of_a_rule_has_its_own_line(text: str, lines: list[int]) -> None:
+    assert [setting.line for setting in parse_configuration("jsdoctor.toml", text).rule_settings] == lines
+
+
 @pytest.mark.parametrize("text", REFUSED)
 def test_what_one_refuses_the_other_refuses(text: str) -> None:
     assert not VALIDATOR.is_valid(tomllib.loads(text))

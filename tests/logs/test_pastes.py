@@ -116,7 +116,8 @@ def test_linked_directories(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "nats").symlink_to(tmp_path / "pods")
     (tmp_path / "pods" / "back").symlink_to(tmp_path / "logs")
-    assert len(evidence([tmp_path / "logs"]).files) == 1
+    (tmp_path / "logs" / "n2.log").write_text(LINES)
+    assert sorted(file.path for file in evidence([tmp_path / "logs"]).files) == ["n2.log", "nats/n1.log"]
 
 
 def test_pipes_that_are_named_in_dev(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Replies and command output as people paste them, from real servers: the rules judge them, and nothing is assumed."""
 
+import gzip
 import json
+import os
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from jsdoctor.app.pieces import pieces_of, routed
 from jsdoctor.app.request import JudgeRequest
 from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.report import Report
+from jsdoctor.sources.file_kinds import PEEK
 from jsdoctor.sources.request import EvidenceRequest
 from tests.support.evidence import FIXTURES
 from tests.support.ruleset import rules
@@ -133,6 +136,19 @@ def test_kinds_are_recognised_by_content_whatever_the_names(tmp_path: Path) -> N
     assert wanted(tmp_path / "file2").captured.bundle
     assert wanted(tmp_path / "file3").logs.paths
     assert wanted(tmp_path / "file4").manifests.paths
+
+
+def test_a_packed_reply_is_read_to_its_end(tmp_path: Path) -> None:
+    text = (PASTED / "stuck" / "request_jetstream.json").read_bytes()
+    padded = text.rstrip()[:-1] + b', "unknown": "' + os.urandom(PEEK).hex().encode() + b'"}'
+    (tmp_path / "jsz.json.gz").write_bytes(gzip.compress(padded))
+    (tmp_path / "jsz.json").write_bytes(padded)
+    assert wanted(tmp_path / "jsz.json.gz").pasted[0].text == wanted(tmp_path / "jsz.json").pasted[0].text
+
+
+def test_a_text_that_begins_like_a_zip_is_no_bundle(tmp_path: Path) -> None:
+    (tmp_path / "error.txt").write_text("PKIX path building failed\nnats: stale connection\n")
+    assert wanted(tmp_path / "error.txt").captured.bundle is None
 
 
 @pytest.mark.parametrize("date", ["", "2026-11-21 10:00:00 "])

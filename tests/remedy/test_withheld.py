@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from nats.aio.client import Client
 
-from jsdoctor.redaction.raw_configs import MARK, agree, is_withheld, withheld
-from jsdoctor.remedy.replies import differences, told
+from jsdoctor.redaction.raw_configs import MARK, agree, is_withheld, without_user_texts
+from jsdoctor.remedy.replies import changes_text, differences
 from jsdoctor.sources.connect.secret_refs import shown_path
 from tests.cli.invoke import jsdoctor
 from tests.real.fixing import config_of, fix, rollback
@@ -36,19 +36,19 @@ TEXTS: dict[str, Any] = {"description": DESCRIPTION, "metadata": SECRETS}
 
 def test_texts_of_users_are_withheld_and_agree_with_any() -> None:
     config = {"name": "S", **TEXTS, "metadata": {**SECRETS, "_nats.ver": "2.15.1"}, "max_bytes": 1}
-    shown = withheld({"config": config, "changes": [{"key": "metadata", "before": SECRETS, "after": None}]})
+    shown = without_user_texts({"config": config, "changes": [{"key": "metadata", "before": SECRETS, "after": None}]})
     text = json.dumps(shown)
     assert not [secret for secret in PLANTED if secret in text]
     assert shown["config"]["metadata"]["_nats.ver"] == "2.15.1"
     assert is_withheld(shown)
-    assert withheld(shown) == shown
+    assert without_user_texts(shown) == shown
     assert differences(shown["config"], config) == ()
     assert [difference.key for difference in differences(shown["config"], {**config, "max_bytes": 2})] == ["max_bytes"]
     assert [difference.key for difference in differences(shown["config"], {**config, "metadata": {"more": "1"}})] == [
         "metadata"
     ]
     assert not agree(MARK, None)
-    assert DESCRIPTION not in told(differences({"description": "other"}, {"description": DESCRIPTION}))
+    assert DESCRIPTION not in changes_text(differences({"description": "other"}, {"description": DESCRIPTION}))
 
 
 async def plant(client: Client) -> None:

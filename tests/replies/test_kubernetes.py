@@ -180,9 +180,11 @@ def test_warnings_are_the_newest_of_each_reason_about_server_pods() -> None:
         event("nats-box-0", "another pod", 5),
         event("n2", "no warning", 5, type="Normal"),
         event("n3", "a StatefulSet of that name", 5, involvedObject={"kind": "StatefulSet", "name": "n3"}),
+        event("nats", "no room", 0, involvedObject={"kind": "StatefulSet", "name": "nats"}),
     ]
+    pods = (*pods, msgspec.structs.replace(pods[0], owner="nats", claims=("nats",)))
     warnings = [(warning.name, warning.message, warning.count) for warning in object_warnings(events, pods)]
-    assert warnings == [("n1", "new", 1), ("n1", "series", 7)]
+    assert warnings == [("n1", "new", 1), ("nats", "no room", 1), ("n1", "series", 7)]
 
 
 @pytest.mark.parametrize(

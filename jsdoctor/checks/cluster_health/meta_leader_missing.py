@@ -48,7 +48,7 @@ def meta_leader_missing(servers: Servers, links: Links | None, params: Params) -
         if not any(named):
             yield _missing(group, start_ns, _unreached(servers, links, group.domain))
         elif len(named[-1]) > 1:
-            yield _several(group, set.intersection(*named))
+            yield _several_leaders(group, set.intersection(*named))
         elif not named[-1]:
             yield unknown(
                 group.subject, "the meta leader was lost between two samples: an election is going on", _AGAIN
@@ -86,15 +86,16 @@ def _missing(group: MetaSamples, start_ns: int, unreached: tuple[str, ...]) -> F
     )
 
 
-def _several(group: MetaSamples, always: set[str]) -> Finding:
-    if len(group.samples) == 1 or len(always) < 2:
+def _several_leaders(group: MetaSamples, named_in_every_sample: set[str]) -> Finding:
+    """Servers name different meta leaders: a failure if they do so in every sample, else possibly an election."""
+    if len(group.samples) == 1 or len(named_in_every_sample) < 2:
         return suspected(group.subject, "servers name different meta leaders: one may have changed just then", _AGAIN)
     return failed(
         group.subject,
-        f"servers name different meta leaders ({', '.join(sorted(always))}): the cluster is split, and only a"
-        " side with a majority can change anything",
+        f"servers name different meta leaders ({', '.join(sorted(named_in_every_sample))}): the cluster is split, and"
+        " only a side with a majority can change anything",
         *group.observed(),
-        measured=(len(always), 1, "count"),
+        measured=(len(named_in_every_sample), 1, "count"),
     )
 
 

@@ -37,7 +37,7 @@ def name_has_whitespace(servers: Servers | None, links: Links | None) -> Iterato
         else:
             yield passed(server.subject)
     known = {server.name for server in (servers.servers if servers else ())}
-    yield from _leafs(links.servers if links else (), known)
+    yield from _leaf_nodes(links.servers if links else (), known)
 
 
 def _is_bad(name: str) -> bool:
@@ -65,12 +65,12 @@ def _clusters(servers: tuple[Server, ...]) -> Iterator[Finding]:
         )
 
 
-def _leafs(servers: tuple[ServerLinks, ...], known: set[str]) -> Iterator[Finding]:
-    """One for each leaf node's name, whatever the number of its connections; not for servers judged by their own."""
+def _leaf_nodes(servers: tuple[ServerLinks, ...], judged: set[str]) -> Iterator[Finding]:
+    """One for each leaf node that is not among the servers judged above, however many connections it has."""
     seen: dict[str, Observation] = {}
     for server in servers:
         for leaf in server.leafs or ():
-            if leaf.name and leaf.name not in known:
+            if leaf.name and leaf.name not in judged:
                 seen.setdefault(leaf.name, server.observed("leafs.name", leaf.name))
     for name, observation in sorted(seen.items()):
         if _is_bad(name):

@@ -26,7 +26,7 @@ def required_level(asset: Stream | Consumer) -> int:
 
 
 def level_of_version(version: str) -> int | None:
-    """The level of a version that has none or the first; None for those whose patches differ, and unknown ones."""
+    """0 before 2.11, which has no levels, 1 for 2.11; None where patches of a release differ, or it is none."""
     known = release(version)[:2]
     if not known or known > _LEVELS_SINCE:
         return None

@@ -33,9 +33,14 @@ class _Wording(msgspec.Struct, frozen=True):
         return sum(occurrence.count for occurrence in self.found)
 
     @property
+    def most_frequent(self) -> Occurrence:
+        """The line that was logged most often."""
+        return max(self.found, key=lambda occurrence: occurrence.count)
+
+    @property
     def text(self) -> str:
         """The words of the most frequent line: numbers are N."""
-        text = max(self.found, key=lambda occurrence: occurrence.count).value("reason")
+        text = self.most_frequent.value("reason")
         return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
 
 
@@ -72,7 +77,7 @@ def _finding(name: str, wordings: Sequence[_Wording], *, errors: bool, from_serv
     return failed(
         Subject(kind="server" if from_server else "client", name=name),
         f"no rule knows {what}{when(first, last)}: {shown}{more}",
-        *exemplars_of(tuple(chain.from_iterable(wording.found[:1] for wording in wordings[:_SHOWN]))),
+        *exemplars_of(tuple(wording.most_frequent for wording in wordings[:_SHOWN])),
         severity=None if errors else Severity.INFO,
         measured=(lines, None, "count"),
         between=(zoned(first), zoned(last)),

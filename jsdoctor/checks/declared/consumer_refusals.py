@@ -16,20 +16,23 @@ from jsdoctor.model.setting import FieldKind, rows
 from jsdoctor.model.subjects import is_subject, subject_contains, subjects_overlap
 from jsdoctor.model.wording import counted
 
+_CREATE_FAILED = 10012
+"""JSConsumerCreateErrF, which servers give for changes too."""
+
 
 def of_change(config: ConsumerConfig, current: ConsumerConfig) -> Iterator[ServerRefusal]:
-    """Why servers do not change a consumer into this."""
+    """Why servers refuse to change the consumer `current` into `config`."""
     if config.is_push != current.is_push:
-        kinds = ("pull", "push")
-        text = f"a {kinds[current.is_push]} consumer cannot become a {kinds[config.is_push]} consumer"
-        yield ServerRefusal("deliver_subject", text, 10012)
+        before, after = ("pull", "push") if config.is_push else ("push", "pull")
+        text = f"a {before} consumer cannot become a {after} consumer"
+        yield ServerRefusal("deliver_subject", text, _CREATE_FAILED)
         return
     for row in rows(ConsumerConfig):
         was, wanted = getattr(current, row.attribute), getattr(config, row.attribute)
         if row.setting.fixed_since is not None and was != wanted:
             values = "" if row.kind is FieldKind.DURATION else f" from {was!r} to {wanted!r}"
             text = f"{row.name} cannot be changed{values}"
-            yield ServerRefusal(row.name, text, 10012, row.setting.fixed_since)
+            yield ServerRefusal(row.name, text, _CREATE_FAILED, row.setting.fixed_since)
 
 
 _FORBIDDEN = frozenset(" \t\r\n\f.*>\\/")

@@ -70,8 +70,8 @@ class ProcessTimeline:
         within_us = _length(LogTime(us), STOPPING_US)
         return any(us <= end and began - within_us <= us for began, end in self._stops.get(server, ()))
 
-    def restarting(self, us: int) -> bool:
-        """Whether any server started or ended around then. Clocks whose zones are unknown are taken to be in one."""
+    def any_start_or_end_near(self, us: int) -> bool:
+        """Whether a server started or ended around then. Times without a zone are compared as if all had the same."""
         within_us = _length(LogTime(us), AROUND_US)
         index = bisect_left(self._moments, us - within_us)
         return index < len(self._moments) and self._moments[index] <= us + within_us
@@ -277,7 +277,9 @@ def log_incidents(
                 subject=subject,
                 intervals=tuple(mine),
                 unresolved=tuple(unresolved),
-                unexplained=tuple(interval for interval in mine if not timeline.restarting(interval.began.us)),
+                unexplained=tuple(
+                    interval for interval in mine if not timeline.any_start_or_end_near(interval.began.us)
+                ),
                 evidence=exemplars_of(lines),
                 opening=calm and all(timeline.may_be_noise(i.logged_by, i.began.us, i.last.us) for i in mine),
                 short=not old,

@@ -22,7 +22,7 @@ def receiver_stalled(view: View, params: Params) -> Finding | None:
         view.subject,
         f"{direction.sender} did not read for {span(flow.zero_window_ns)} in all, at most"
         f" {span(flow.longest_zero_window_ns)} at a time: {counted(flow.zero_windows, 'window')} of zero bytes"
-        f" stopped {direction.receiver}{_then(direction, severity)}",
+        f" stopped {direction.receiver}{_consequence(direction, severity)}",
         *observed(
             view,
             zero_windows=flow.zero_windows,
@@ -36,8 +36,8 @@ def receiver_stalled(view: View, params: Params) -> Finding | None:
     )
 
 
-def _then(direction: DirectionView, severity: Severity | None) -> str:
-    """What the server does with a client that does not read."""
+def _consequence(direction: DirectionView, severity: Severity | None) -> str:
+    """The end of the message: what follows for the connection, or that the network is not to blame."""
     if direction.sender != "the client":
         return "; the network is not the cause"
     if severity is Severity.CRITICAL:

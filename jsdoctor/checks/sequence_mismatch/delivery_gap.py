@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.log_findings import finding_of
-from jsdoctor.checks.logs.words import client_of
+from jsdoctor.checks.logs.words import client_of, times
 from jsdoctor.checks.packets.views import most_severe, period, unreadable, views
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, failed, passed, unknown
@@ -88,32 +88,34 @@ def delivery_gap_captured(packets: PacketEvidence, params: Params) -> Iterator[F
 
 def _judged(consumer: ConsumerTraffic, capture: str, params: Params) -> Finding:
     subject = Subject(kind="consumer", name=consumer.consumer, stream=consumer.stream)
-    missing, ahead = consumer.missing, consumer.heartbeats_ahead
-    if not (missing or ahead or consumer.restarts):
+    missing, ahead, restarts = consumer.missing, consumer.heartbeats_ahead, consumer.restarts
+    if not (missing or ahead or restarts):
         return passed(subject)
-    quiet = not missing and ahead < params.integer("repeats") and consumer.restarts < params.integer("resets")
-    limit = "repeats" if ahead and not missing else "resets"
+    repeats, resets = params.integer("repeats"), params.integer("resets")
+    quiet = not missing and ahead < repeats and restarts < resets
+    measured = (missing, 1) if missing else (ahead, repeats) if ahead else (restarts, resets)
     return failed(
         subject,
-        f"{'; '.join(_message(consumer, missing, ahead))}; with explicit acknowledgements nothing is lost, without them"
+        f"{'; '.join(_clauses(consumer))}; with explicit acknowledgements nothing is lost, without them"
         " what is missing is",
         Observation(capture, "deliveries", consumer.deliveries),
         Observation(capture, "consumer sequences missing", missing),
-        Observation(capture, "began again", consumer.restarts),
+        Observation(capture, "began again", restarts),
         Observation(capture, "heartbeats ahead", ahead),
         severity=Severity.INFO if quiet else None,
-        measured=(missing or ahead or consumer.restarts, params.integer(limit), "count"),
+        measured=(*measured, "count"),
         between=period(consumer),
     )
 
 
-def _message(consumer: ConsumerTraffic, missing: int, ahead: int) -> Iterator[str]:
-    if missing:
+def _clauses(consumer: ConsumerTraffic) -> Iterator[str]:
+    if missing := consumer.missing:
+        it = "it was" if missing == 1 else "they were"
         yield (
-            f"{missing:,} of its deliveries did not come over any connection in this capture: they were sent while the"
+            f"{missing:,} of its deliveries did not come over any connection in this capture: {it} sent while the"
             " client was not there, or over one that broke"
         )
-    if ahead:
+    if ahead := consumer.heartbeats_ahead:
         yield f"{ahead:,} of {consumer.heartbeats:,} heartbeats name a later delivery than had come"
     if consumer.restarts:
-        yield f"its sequence began again {consumer.restarts:,} times: it was deleted and created again"
+        yield f"its sequence began again {times(consumer.restarts)}: it was deleted and created again"

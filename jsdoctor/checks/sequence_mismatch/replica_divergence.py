@@ -59,7 +59,7 @@ class Divergence(msgspec.Struct, frozen=True):
         return abs(self.ours - self.leaders)
 
 
-def of_stream(history: StreamHistory) -> list[Divergence] | None:
+def stream_divergences(history: StreamHistory) -> list[Divergence] | None:
     """The lasting differences of each copy; None when no other copy was seen in all readings."""
     readings, last = history.readings, history.last
     if last.replicas and all(_figures(replica.state) == _figures(last.state) for replica in last.replicas):
@@ -78,8 +78,10 @@ def of_stream(history: StreamHistory) -> list[Divergence] | None:
     return [d for d in divergences if d.is_current or d.is_ahead] if servers else None
 
 
-def of_consumer(history: ConsumerHistory) -> list[Divergence] | None:
-    """The same for the number of deliveries, the only figure that every copy of a consumer shares.
+def consumer_divergences(history: ConsumerHistory) -> list[Divergence] | None:
+    """Lasting differences in the number of deliveries, the only figure that every copy of a consumer shares.
+
+    None: no other copy was seen in all readings.
 
     After a purge only the leader moves its floor and its place in the stream (measured on 2.10 to 2.15).
     """
@@ -158,13 +160,13 @@ def replica_divergence(trend: Trend, servers: Servers, groups: RaftGroups | None
     for deliveries in trend.consumers():
         if not _peers(deliveries.last) or not same_leader(deliveries.readings):
             continue
-        lasting = of_consumer(deliveries)
+        lasting = consumer_divergences(deliveries)
         if lasting is not None:
             yield _judged(deliveries, lasting, loading, params)
 
 
 def _of_copies(history: StreamHistory, servers: Servers, loading: Loading, more: str, params: Params) -> Finding | None:
-    subject, divergences = history.last.subject, of_stream(history)
+    subject, divergences = history.last.subject, stream_divergences(history)
     if not _peers(history.last):
         # Of the only member. Servers of no cluster may have streams of one name.
         alone = (

@@ -26,7 +26,7 @@ _COUNTS_DELETES = ((2, 11, 0), (2, 15, 0))
 """From the first up to the second of these, servers count removals after an acknowledgement as API calls."""
 
 
-class _Errors(msgspec.Struct, frozen=True):
+class _ApiCalls(msgspec.Struct, frozen=True):
     """API calls between the first and the last sample, and how many of them failed."""
 
     total: int
@@ -34,16 +34,15 @@ class _Errors(msgspec.Struct, frozen=True):
     elapsed_s: float
 
     @property
-    def share(self) -> float:
+    def error_share(self) -> float:
         return self.errors / self.total if self.total else 0.0
 
     @property
-    def rate(self) -> float:
+    def errors_per_s(self) -> float:
         return self.errors / self.elapsed_s
 
     @property
-    def calls(self) -> float:
-        """API calls each second."""
+    def calls_per_s(self) -> float:
         return self.total / self.elapsed_s
 
 
@@ -69,7 +68,7 @@ def api_overloaded(
         elif busy and all(_over(wait, params) for wait in waits):
             yield _piled_up(server, waits, params)
         else:
-            yield _by_errors(server, stats.api, _errors(histories.get(server.name)), blurred, params)
+            yield _by_errors(server, stats.api, _calls_between_samples(histories.get(server.name)), blurred, params)
     if not any(_counts_deletes(server, blurred) for server in servers.servers):
         yield from _by_account(trend.servers if trend else (), params)
 
@@ -108,36 +107,37 @@ def _piled_up(server: Server, waits: Sequence[tuple[int, int]], params: Params) 
     )
 
 
-def _errors(history: ServerHistory | None) -> _Errors | None:
+def _calls_between_samples(history: ServerHistory | None) -> _ApiCalls | None:
     if history is None or history.restarted or not (history.first.jetstream and history.last.jetstream):
         return None
     first, last = history.first.jetstream.api, history.last.jetstream.api
-    return _Errors(last.total - first.total, last.errors - first.errors, history.elapsed_s)
+    return _ApiCalls(last.total - first.total, last.errors - first.errors, history.elapsed_s)
 
 
-def _by_errors(server: Server, api: ApiStats, errors: _Errors | None, blurred: bool, params: Params) -> Finding:
-    if errors is None or errors.total < params.integer("min_requests"):
+def _by_errors(server: Server, api: ApiStats, calls: _ApiCalls | None, blurred: bool, params: Params) -> Finding:
+    if calls is None or calls.total < params.integer("min_requests"):
         return passed(server.subject)
     counts_deletes = _counts_deletes(server, blurred)
-    if errors.share < params.number("warn_errors"):
-        many = errors.calls >= params.number("many_calls") and not counts_deletes
-        return _many_calls(server, api, errors, params) if many else passed(server.subject)
+    if calls.error_share < params.number("warn_errors"):
+        many = calls.calls_per_s >= params.number("many_calls") and not counts_deletes
+        return _many_calls(server, api, calls, params) if many else passed(server.subject)
     if counts_deletes:
         return suspected(
             server.subject,
-            f"{errors.errors:,} of {errors.total:,} API calls between the samples count as errors, and servers of"
+            f"{calls.errors:,} of {calls.total:,} API calls between the samples count as errors, and servers of"
             f" version {server.version} count removals of acknowledged messages among them",
             "watch the real ones: nats events --js-advisory --all",
         )
-    most = errors.share >= params.number("max_errors") and errors.rate >= params.number("max_error_rate")
+    most = calls.error_share >= params.number("max_errors") and calls.errors_per_s >= params.number("max_error_rate")
     return failed(
         server.subject,
-        f"{errors.errors:,} of {errors.total:,} JetStream API calls between the samples returned an error,"
-        f" {errors.rate:,.0f} each second: some client repeats requests for what does not exist or is not allowed",
+        f"{calls.errors:,} of {calls.total:,} JetStream API calls between the samples returned an error,"
+        f" {calls.errors_per_s:,.0f} each second: some client repeats requests for what does not exist or is not"
+        " allowed",
         server.observed("api.errors", api.errors),
         server.observed("api.total", api.total),
         severity=None if most else Severity.INFO,
-        measured=(errors.share, params.number("max_errors" if most else "warn_errors"), "ratio"),
+        measured=(calls.error_share, params.number("max_errors" if most else "warn_errors"), "ratio"),
     )
 
 
@@ -150,7 +150,7 @@ def _by_account(histories: Sequence[ServerHistory], params: Params) -> Iterator[
     """A single client that is refused once a second is lost among the calls of a server, not among those of its
     account.
     """
-    grown: dict[str, list[_Errors]] = defaultdict(list)
+    grown: dict[str, list[_ApiCalls]] = defaultdict(list)
     for history in histories:
         before = {calls.account: calls.api for calls in history.first.calls}
         if history.restarted:
@@ -158,9 +158,9 @@ def _by_account(histories: Sequence[ServerHistory], params: Params) -> Iterator[
         for calls in history.last.calls:
             first = before.get(calls.account, calls.api)
             total, errors = calls.api.total - first.total, calls.api.errors - first.errors
-            grown[calls.account].append(_Errors(total, errors, history.elapsed_s))
+            grown[calls.account].append(_ApiCalls(total, errors, history.elapsed_s))
     for account, of_servers in grown.items():
-        errors, rate = sum(each.errors for each in of_servers), sum(each.rate for each in of_servers)
+        errors, rate = sum(each.errors for each in of_servers), sum(each.errors_per_s for each in of_servers)
         subject, total = Subject(kind="account", name=account), sum(each.total for each in of_servers)
         if errors < params.integer("min_account_errors") or rate < params.number("account_error_rate"):
             yield passed(subject)
@@ -179,14 +179,14 @@ def _by_account(histories: Sequence[ServerHistory], params: Params) -> Iterator[
         )
 
 
-def _many_calls(server: Server, api: ApiStats, errors: _Errors, params: Params) -> Finding:
+def _many_calls(server: Server, api: ApiStats, calls: _ApiCalls, params: Params) -> Finding:
     return failed(
         server.subject,
-        f"{errors.calls:,.0f} JetStream API calls each second between the samples, without publishes and pull"
+        f"{calls.calls_per_s:,.0f} JetStream API calls each second between the samples, without publishes and pull"
         " requests: some client requests information of streams or consumers, or creates them, in a loop",
         server.observed("api.total", api.total),
         severity=Severity.INFO,
-        measured=(errors.calls, params.number("many_calls"), "per_second"),
+        measured=(calls.calls_per_s, params.number("many_calls"), "per_second"),
         how_to_get="watch which: nats events --js-advisory --all, or subscribe to $JS.EVENT.ADVISORY.API",
     )
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from operator import itemgetter
 
+from jsdoctor.checks.cluster_health.raft import quorum
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, Subject, failed, passed, unknown
 from jsdoctor.model.kubernetes import DisruptionBudget, KubernetesFacts, ServerPod
@@ -16,14 +17,14 @@ _SMALLEST = 3
 
 @check("server_health.pods_on_one_node")
 def pods_on_one_node(kubernetes: KubernetesFacts) -> Iterator[Finding]:
-    """A node whose loss takes the majority of a cluster. One node in all is a choice, and no finding."""
+    """A node whose loss takes the majority of a cluster. Where Kubernetes has no other node, it is information."""
     for owner, pods in kubernetes.groups().items():
         placed = Counter(pod.node for pod in pods if pod.node)
         if len(pods) < _SMALLEST or not placed:
             continue
         node, count = max(placed.items(), key=itemgetter(1))
-        subject = _subject(owner)
-        if count <= len(pods) - (len(pods) // 2 + 1):
+        subject, tolerated = _subject(owner), len(pods) - quorum(len(pods))
+        if count <= tolerated:
             yield passed(subject)
             continue
         names = ", ".join(pod.name for pod in pods if pod.node == node)
@@ -40,7 +41,7 @@ def pods_on_one_node(kubernetes: KubernetesFacts) -> Iterator[Finding]:
             message,
             kubernetes.observed("pods.node", node),
             severity=None if others or len(placed) > 1 else Severity.INFO,
-            measured=(count, len(pods) // 2, "count"),
+            measured=(count, tolerated, "count"),
             remedy={**kubernetes.remedy},
         )
 

@@ -11,6 +11,7 @@ from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import StreamHistory, Trend
 
 _MAX_OF = 0.75
+_SHOWN_FILTERS = 5
 
 
 @check("stream_limits.unheard_subjects", compares_samples=True)
@@ -85,7 +86,7 @@ def _finding(stream: Stream, unheard: tuple[str, ...], arrived: int, dropped: in
         message,
         stream.observed("config.subjects", list(stream.config.subjects)),
         stream.observed("state.last_seq", stream.state.last_seq),
-        *(c.observed("config.filters", list(c.config.filters)) for c in stream.consumers[:5]),
+        *(c.observed("config.filters", list(c.config.filters)) for c in stream.consumers[:_SHOWN_FILTERS]),
         severity=Severity.ERROR if dropped else None,
         measured=(dropped or len(unheard), 0, "count"),
     )

@@ -16,7 +16,7 @@ from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Severity, Subject
 from jsdoctor.model.jetstream import Cluster
 from jsdoctor.model.links import Links
-from jsdoctor.model.log import SUBJECT_FIELDS, LogEvidence, LogTime, Occurrence, OutageInterval, ProcessRun
+from jsdoctor.model.log import SUBJECT_FIELDS, Exemplar, LogEvidence, LogTime, Occurrence, OutageInterval, ProcessRun
 from jsdoctor.model.picture import CopyPlacement, Edge, Lane, Node, Picture, Timeline, TimelineEvent
 from jsdoctor.model.report import Report
 from jsdoctor.model.server import Servers
@@ -275,7 +275,7 @@ def log_events(report: Report, evidence: EvidenceSet, axis: Axis) -> Iterator[tu
     signs = Signs(report)
     for interval in logs.intervals:
         if interval.began.dated:
-            yield _interval(interval, logs, signs, axis)
+            yield _outage_event(interval, logs, signs, axis)
     for occurrence in logs.found:
         yield from _occurrence(occurrence, signs, axis)
     yield from _processes(logs, axis)
@@ -310,8 +310,8 @@ def _key(subject: Subject) -> Key:
     return subject.kind, subject.label
 
 
-def _interval(interval: OutageInterval, logs: LogEvidence, signs: Signs, axis: Axis) -> tuple[Key, TimelineEvent]:
-    """From its first line to what ended it; open where nothing did."""
+def _outage_event(interval: OutageInterval, logs: LogEvidence, signs: Signs, axis: Axis) -> tuple[Key, TimelineEvent]:
+    """The outage as an event, from its first line to what ended it; open where nothing did."""
     alike = [
         occurrence
         for occurrence in logs.occurrences(interval.signature)
@@ -322,16 +322,26 @@ def _interval(interval: OutageInterval, logs: LogEvidence, signs: Signs, axis: A
     if interval.resolved is not None:
         label += f", ended by {words(interval.resolved_by)}"
     subject = alike[0].subject if alike else Subject(kind="server", name=interval.logged_by)
+    shown = _exemplars_within(alike[0], interval.began.us, end.us) if alike else ()
     return _key(subject), _event(
-        *(axis, interval.logged_by, interval.began, end),
+        axis,
+        interval.logged_by,
+        interval.began,
+        end,
         kind="outage",
         label=label,
         open=interval.resolved is None,
         count=interval.count,
         severity=signs.severity(interval.signature),
         code=signs.code(interval.signature),
-        lines=lines(alike[0].exemplars) if alike else (),
+        lines=lines(shown),
     )
+
+
+def _exemplars_within(occurrence: Occurrence, first_us: int, last_us: int) -> tuple[Exemplar, ...]:
+    """The lines that were kept of that time; where none was, the first one of all."""
+    near = tuple(e for e in occurrence.exemplars if e.at is not None and first_us <= e.at.us <= last_us)
+    return near or occurrence.exemplars[:1]
 
 
 def _occurrence(occurrence: Occurrence, signs: Signs, axis: Axis) -> Iterator[tuple[Key, TimelineEvent]]:
@@ -347,9 +357,6 @@ def _occurrence(occurrence: Occurrence, signs: Signs, axis: Axis) -> Iterator[tu
         bins[number] = (min(low, first), max(high, last), counted + count)
     label = _label(occurrence)
     for first, last, count in bins.values():
-        near = tuple(
-            exemplar for exemplar in occurrence.exemplars if exemplar.at is not None and first <= exemplar.at.us <= last
-        )
         yield (
             _key(occurrence.subject),
             _event(
@@ -359,7 +366,7 @@ def _occurrence(occurrence: Occurrence, signs: Signs, axis: Axis) -> Iterator[tu
                 count=count,
                 severity=signs.severity(occurrence.signature),
                 code=signs.code(occurrence.signature),
-                lines=lines(near or occurrence.exemplars[:1]),
+                lines=lines(_exemplars_within(occurrence, first, last)),
             ),
         )
 

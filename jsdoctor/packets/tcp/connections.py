@@ -445,7 +445,7 @@ _WHOLE_TENTHS = 9
 _LEAVING = "the way out of the host"
 
 _Both = tuple[State, State]
-"""Towards the server, and back."""
+"""The direction towards the server, and the one back."""
 
 
 class Vantages:
@@ -462,7 +462,10 @@ class Vantages:
             self._views[first] = _copies(self._merged)
 
     def take(self, packet: CapturedPacket, sighting: PacketSighting, *, to_server: bool) -> None:
-        """One packet, copy or not."""
+        """Let the place that saw this packet follow it; beyond `_MAX_PLACES` places none does.
+
+        Where a frame does not name its interface, only a packet that the host passed on is followed here.
+        """
         segment, frame, at, block = packet
         here = place(segment[0])
         if is_of_any_interface(here) and sighting is not PacketSighting.ONWARD:

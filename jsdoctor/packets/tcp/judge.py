@@ -79,7 +79,7 @@ def late_data(state: State, segment: Segment, frame: int, at: int, view: memoryv
         state.notice(PacketEvent(frame, at, Label.DUPLICATE, start, length, at - copy[4]))
         return
     hole = next((hole for hole in state.holes if start < hole.end and end > hole.start), None)
-    label, late_ns = _fills(state, seen, hole) if hole is not None else _repeats(state, seen)
+    label, late_ns = _fills(state, seen, hole) if hole is not None else _judge_seen_bytes(state, seen)
     if label is not None:
         state.notice(PacketEvent(frame, at, label, start, length, late_ns))
     if hole is not None or end > due:
@@ -141,23 +141,23 @@ def _fills(state: State, seen: Seen, hole: Hole) -> tuple[Label | None, int]:
     return Label.REORDERED, late_ns
 
 
-def _repeats(state: State, seen: Seen) -> tuple[Label, int]:
-    """Bytes that were seen before: sent again, or the original of what had been sent again."""
+def _judge_seen_bytes(state: State, seen: Seen) -> tuple[Label, int]:
+    """Label and count bytes that were seen before: sent again, or the original of what had been sent again."""
     start, end, ip_id, ts_val, at, epoch = seen[:6]
     if ip_id <= 0 and (late_ns := _copied_by_time(state, seen)) >= 0:
         state.duplicates += 1
         return Label.DUPLICATE, late_ns
-    other = next((other for other in reversed(state.ring) if other[0] <= start and other[1] >= end), None)
-    first_at = other[4] if other is not None else at
-    late_ns = max(at - first_at, 0)
-    if other is not None:
+    first_at = at
+    if first := next((other for other in reversed(state.ring) if other[0] <= start and other[1] >= end), None):
+        _, _, first_ip_id, first_ts_val, first_at, first_epoch = first[:6]
         step = 0
-        if ip_id >= 0 and state.ids_tell and other[5] == epoch:
-            step = ahead16(ip_id, other[2])
-        elif ts_val >= 0 and other[3] >= 0:
-            step = ahead(ts_val, other[3])
+        if ip_id >= 0 and state.ids_tell and first_epoch == epoch:
+            step = ahead16(ip_id, first_ip_id)
+        elif ts_val >= 0 and first_ts_val >= 0:
+            step = ahead(ts_val, first_ts_val)
         if step < 0:
-            return Label.REORDERED_NEEDLESS, _original_after_all(state, start, at, late_ns)
+            return Label.REORDERED_NEEDLESS, _original_after_all(state, start, at, max(at - first_at, 0))
+    late_ns = max(at - first_at, 0)
     if state.peer.zero_since:
         state.into_zero_window += 1
         return Label.INTO_ZERO_WINDOW, late_ns

@@ -25,7 +25,7 @@ from jsdoctor.remedy.backup.restore import (
 )
 from jsdoctor.remedy.backup.take import all_consumers, durables
 from jsdoctor.remedy.operation import JournalNote, StepContext, StepRefusedError
-from jsdoctor.remedy.replies import differences, told
+from jsdoctor.remedy.replies import changes_text, differences
 
 TAKEN = "backup"
 """Kind of a note: `directory` is the place of a backup."""
@@ -70,7 +70,7 @@ async def not_covered(run: StepContext, stream: str, now: Json) -> str:
     if moved := _state_difference(meta["state"], now["state"], may_go=False):
         return f"the stream has changed since its backup: {moved}"
     if config := differences(meta["config"], now["config"]):
-        return f"the stream has changed since its backup: {told(config)}"
+        return f"the stream has changed since its backup: {changes_text(config)}"
     first = _first(now["state"])
     return moved_consumers(note.consumers, await consumers_of(run.api, stream), first=first)
 
@@ -88,7 +88,7 @@ async def only_lacks(run: StepContext, stream: str, now: Json, deleted: int | No
     if deleted is not None and (gone := had.get("messages", 0) - has["messages"] - deleted):
         return f"{gone} more messages were removed from {stream} since its backup"
     if config := differences(meta["config"], now["config"]):
-        return f"its configuration has changed since: {told(config)}"
+        return f"its configuration has changed since: {changes_text(config)}"
     consumers = await consumers_of(run.api, stream)
     return moved_consumers(note.consumers, consumers, ("delivered",), first=_first(now["state"]))
 
@@ -201,7 +201,7 @@ def unlike(before: Json, now: Json) -> str:
         there = "it is there, and was not before" if before.get("missing") else "the stream is gone"
         return "" if before.get("missing") and now.get("missing") else there
     if config := differences(before["config"], now["config"]):
-        return told(config)
+        return changes_text(config)
     state = _state_difference(before["state"], now["state"], may_go=may_lose(before["config"]))
     first = max(_first(before["state"]), _first(now["state"]))
     return state or moved_consumers(before.get("consumers"), now.get("consumers") or {}, first=first)
@@ -220,7 +220,7 @@ def moved_consumers(
         if name not in now or name not in before:
             return f"consumer {name} {'is gone' if name in before else 'is new'}"
         if config := differences(before[name]["config"], now[name]["config"]):
-            return f"consumer {name}: {told(config)}"
+            return f"consumer {name}: {changes_text(config)}"
         for place in places:
             if _effective(before[name][place], first) != _effective(now[name][place], first):
                 return f"consumer {name}: {place} {_shown(before[name][place])} -> {_shown(now[name][place])}"

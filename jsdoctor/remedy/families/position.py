@@ -24,7 +24,7 @@ from jsdoctor.remedy.operation import (
     typed,
 )
 from jsdoctor.remedy.preconditions import LED, NO_PUSH_CLIENT
-from jsdoctor.remedy.replies import changed, differences, same_moment, told
+from jsdoctor.remedy.replies import changed, changes_text, differences, same_moment
 
 _NOT_FOUND = 10014
 _RESETS = (2, 14)
@@ -58,7 +58,7 @@ class PositionChange(Operation):
         if _is_there(step, state):
             return Standing.DONE, f"it stands before message {step.values['seq']} already"
         if config := differences(step.base.get("config") or {}, state.get("config") or {}):
-            return Standing.DRIFTED, f"changed since the plan was made: {told(config)}"
+            return Standing.DRIFTED, f"changed since the plan was made: {changes_text(config)}"
         planned, now = _place_of(step.base), _place_of(state)
         if planned != now:
             moved = f"from message {planned[0]} to {now[0]}" if planned[0] != now[0] else "meanwhile"
@@ -70,7 +70,7 @@ class PositionChange(Operation):
         if state.get("missing"):
             return "the consumer is gone"
         if config := differences(before["config"], state["config"]):
-            return told(config)
+            return changes_text(config)
         was, now = _acknowledged(before), _acknowledged(state)
         return "" if was == now else f"acknowledged up to message {was:,} -> {now:,}"
 
@@ -247,7 +247,7 @@ class Recreate(PositionChange):
         if self.awaited(step, before, state):
             return ""
         more = [c for c in differences(before["config"], state["config"]) if c.key not in _STARTS]
-        return f"it is not made as it was: {told(more)}" if more else ""
+        return f"it is not made as it was: {changes_text(more)}" if more else ""
 
     def replaced(self, step: Step, base: Json, state: Json, notes: tuple[JournalNote, ...]) -> str:
         """After the deletion, the present consumer is ours."""

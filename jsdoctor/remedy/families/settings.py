@@ -33,7 +33,7 @@ from jsdoctor.remedy.operation import (
 )
 from jsdoctor.remedy.preconditions import LED, PEERS_CURRENT, UNSEALED, keeps_all, would_delete
 from jsdoctor.remedy.proof import COPIES, DELIVERED_ONCE, SERVED, TAKES_PUBLISHES
-from jsdoctor.remedy.replies import behind, changed, differences, is_set, restored, told
+from jsdoctor.remedy.replies import behind, changed, changes_text, differences, is_set, restored
 
 _NS_PER_S = 1_000_000_000
 _NS_PER_MS = 1_000_000
@@ -79,7 +79,7 @@ class ConfigurationUpdate(Operation):
         if not target.config:
             raise CannotPlanError("its configuration was not seen")
         if is_set(target.config, changes):
-            raise CannotPlanError(f"it is so already ({told(changes)})")
+            raise CannotPlanError(f"it is so already ({changes_text(changes)})")
         inverse = f"the same update with {', '.join(change.key for change in changes)} as before"
         base = {"config": target.config}
         return (self.step(target, changes=tuple(changes), base=base, inverse=inverse, **more),)
@@ -101,7 +101,7 @@ class ConfigurationUpdate(Operation):
         if not drifted and is_set(state["config"], step.changes):
             return Standing.DONE, "the configuration is so already"
         if drifted := drifted or ours:
-            return Standing.DRIFTED, f"changed since the plan was made: {told(drifted)}"
+            return Standing.DRIFTED, f"changed since the plan was made: {changes_text(drifted)}"
         return Standing.AS_PLANNED, ""
 
     async def write(self, run: StepContext, before: Json) -> Json:
@@ -110,7 +110,7 @@ class ConfigurationUpdate(Operation):
         if is_set(now, run.step.changes):
             return {}
         if meanwhile := differences(before["config"], now):
-            raise StepRefusedError(f"another client is changing it: {told(meanwhile)}")
+            raise StepRefusedError(f"another client is changing it: {changes_text(meanwhile)}")
         return await run.send(self.requests(run.step, {"config": now}))
 
     def awaited(self, step: Step, before: Json, state: Json) -> str:
@@ -130,7 +130,7 @@ class ConfigurationUpdate(Operation):
 
     def broken(self, step: Step, before: Json, state: Json) -> str:
         _, others = _differing(step, before, state)
-        return f"the update has changed more than it should: {told(others)}" if others else ""
+        return f"the update has changed more than it should: {changes_text(others)}" if others else ""
 
     async def undo(self, run: StepContext, before: Json) -> None:
         """Put our keys back, and no others: what somebody else has changed meanwhile is theirs."""
@@ -149,7 +149,7 @@ class ConfigurationUpdate(Operation):
 
     def not_undone(self, step: Step, before: Json, state: Json) -> str:
         """Our keys as they were before."""
-        return told(_differing(step, before, state)[0])
+        return changes_text(_differing(step, before, state)[0])
 
 
 def _differing(step: Step, before: Json, state: Json) -> tuple[list[Change], list[Change]]:
@@ -258,7 +258,7 @@ class RaiseLimits(_Limits):
         changes = super().changes(target, values)
         for setting in changes:
             if 0 < setting.after < (setting.before or 0) or (setting.before or 0) <= 0:
-                raise CannotPlanError(f"{told([setting])} would be no higher limit")
+                raise CannotPlanError(f"{changes_text([setting])} would be no higher limit")
         return changes
 
 

@@ -23,6 +23,8 @@ from jsdoctor.render.wording import rate, to_the_second
 _MIN_HEIGHT = 8
 _BARS = 20
 _TITLE_LINES = 2
+_SEVERITY_COLUMNS = 9
+_SINCE_COLUMNS = 8
 _WHERE_SHARE = 3
 _BESIDE_WIDTH = 110
 """From how many columns on the selected incident stands beside the table, in two fifths of them; else below it."""
@@ -160,7 +162,11 @@ def _incidents(view: ScreenView, columns: int) -> Iterator[Line]:
     """A table: severity, since, where, what. The title of the column that it is sorted by is bold."""
     wheres = [names_of(incident.causes) for incident in view.incidents]
     width = min(max(map(len, wheres), default=0), columns // _WHERE_SHARE)
-    titles = {Order.IMPACT: f"  {'severity':<9}", Order.SINCE: f"{'since':>8}  ", Order.WHERE: f"{'where':<{width}}  "}
+    titles = {
+        Order.IMPACT: f"  {'severity':<{_SEVERITY_COLUMNS}}",
+        Order.SINCE: f"{'since':>{_SINCE_COLUMNS}}  ",
+        Order.WHERE: f"{'where':<{width}}  ",
+    }
     if wheres:
         yield (*((title, "bold" if order is view.order else "dim") for order, title in titles.items()), ("what", "dim"))
     for where, incident in zip(wheres, view.incidents, strict=True):
@@ -169,8 +175,8 @@ def _incidents(view: ScreenView, columns: int) -> Iterator[Line]:
         yield (
             ("> ", "bold") if view.keys and incident is view.selected_incident else "  ",
             (incident.severity.value, SEVERITY_STYLES[incident.severity]),
-            " " * (9 - len(incident.severity.value)),
-            (f"{_since(view, incident):>8}  ", "dim"),
+            " " * (_SEVERITY_COLUMNS - len(incident.severity.value)),
+            (f"{_since(view, incident):>{_SINCE_COLUMNS}}  ", "dim"),
             f"{cut:<{width}}  {cause.rule.code} {cause.finding.message or cause.rule.title}",
         )
 

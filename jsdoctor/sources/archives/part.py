@@ -274,7 +274,7 @@ class Scanner:
     def stream(self, part: Part, reader: _Counted) -> Iterator[Row]:
         """A compressed file or an archive, from its first byte to its last."""
         if part.codec == "tar":
-            yield from self._archive(part, ForwardReader(iter(lambda: reader.read(BLOCK), b"")), reader, _NESTING)
+            yield from self._tar(part, ForwardReader(iter(lambda: reader.read(BLOCK), b"")), reader, _NESTING)
         else:
             yield from self._unpacked(part, part.codec, reader, reader, _NESTING)
 
@@ -292,7 +292,7 @@ class Scanner:
             if inner:
                 yield from self._unpacked(part, inner, tape, reader, depth - 1)
             else:
-                yield from self._archive(part, tape, reader, depth - 1)
+                yield from self._tar(part, tape, reader, depth - 1)
             return
         stranger = not_a_log(head) if head else ""
         if stranger:
@@ -328,7 +328,7 @@ class Scanner:
             yield from scan.feed(block, base)
         yield from scan.finish(last=True, read=size)
 
-    def _archive(self, part: Part, tape: ForwardReader, reader: _Counted, depth: int) -> Iterator[Row]:
+    def _tar(self, part: Part, tape: ForwardReader, reader: _Counted, depth: int) -> Iterator[Row]:
         import tarfile
 
         problem = ""
@@ -386,7 +386,7 @@ class Scanner:
             return
         stranger = not_a_log(tape.peek(PEEK)) if tape.peek(1) else ""
         if is_tar(tape.peek(PEEK)) and depth:
-            yield from self._archive(inner, tape, counted, depth - 1)
+            yield from self._tar(inner, tape, counted, depth - 1)
         elif stranger:
             yield from self.unread(msgspec.structs.replace(inner, problem=stranger))
         else:
@@ -442,28 +442,30 @@ class ForwardReader:
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
-        self._rest = b""
+        self._rest, self._at = b"", 0
         self.problem = ""
         self.read_bytes = 0
 
     def peek(self, size: int) -> bytes:
         """The next bytes, at most `size`, without taking them."""
         self._fill(size)
-        return self._rest[:size]
+        return self._rest[self._at : self._at + size]
 
     def read(self, size: int = -1) -> bytes:
         """The next bytes; fewer than `size` only at the end."""
         if size < 0:
             size = 1 << 62
         self._fill(size)
-        taken, self._rest = self._rest[:size], self._rest[size:]
+        taken = self._rest[self._at : self._at + size]
+        self._at += len(taken)
         self.read_bytes += len(taken)
         return taken
 
     def _fill(self, size: int) -> None:
-        if len(self._rest) >= size or self.problem:
+        have = len(self._rest) - self._at
+        if have >= size or self.problem:
             return
-        pieces, have = [self._rest], len(self._rest)
+        pieces = [self._rest[self._at :]]
         try:
             while have < size:
                 piece = next(self._pieces, b"")
@@ -473,4 +475,4 @@ class ForwardReader:
                 have += len(piece)
         except (Unreadable, OSError) as error:
             self.problem = str(error)
-        self._rest = b"".join(pieces)
+        self._rest, self._at = b"".join(pieces), 0

@@ -170,23 +170,25 @@ def _local(path: str) -> Iterator[Stored]:
     if not Path(path).is_dir():
         yield _file(path, path)
         return
-    seen: set[tuple[int, int]] = set()
+    walked: set[tuple[int, int]] = set()
+    _enter(path, walked)
     for directory, inner, files in os.walk(path, onerror=_raise, followlinks=True):
-        inner[:] = [name for name in sorted(inner) if _is_new(os.path.join(directory, name), seen)]  # noqa: PTH118
+        inner[:] = [name for name in sorted(inner) if _enter(os.path.join(directory, name), walked)]  # noqa: PTH118
         for file in sorted(files):
             full = os.path.join(directory, file)  # noqa: PTH118  # names need not be valid paths of pathlib
             yield _file(full, os.path.relpath(full, path))
 
 
-def _is_new(directory: str, seen: set[tuple[int, int]]) -> bool:
-    """Whether a directory was not walked yet: links may lead back to where they stand."""
+def _enter(directory: str, walked: set[tuple[int, int]]) -> bool:
+    """Add a directory to those that are walked. False where it is one of them, as links may lead back, or is gone."""
     try:
-        stat = Path(directory).stat()
+        status = Path(directory).stat()
     except OSError:
         return False
-    known = (stat.st_dev, stat.st_ino) in seen
-    seen.add((stat.st_dev, stat.st_ino))
-    return not known
+    if (status.st_dev, status.st_ino) in walked:
+        return False
+    walked.add((status.st_dev, status.st_ino))
+    return True
 
 
 def _raise(error: OSError) -> None:

@@ -82,7 +82,7 @@ class Channel:
 async def greet(server: ServerUrl, tls: TlsPlan, deadline: float) -> Channel:
     """Connect and wait for INFO, with TLS if the server or the plan requires it. `deadline` is in loop time.
 
-    Raises Refusal.
+    Raises ConnectionRefusal.
     """
     budget_s = deadline - asyncio.get_running_loop().time()
     try:
@@ -137,7 +137,7 @@ async def _tls_then_info(sock: socket.socket, server: ServerUrl, tls: TlsPlan, d
 
 
 async def _receive(sock: socket.socket, server: ServerUrl, deadline: float) -> bytes:
-    """The first line of the server. If it sends nothing, raises Refusal with what was found behind that port."""
+    """The first line of the server. If it sends none, raises ConnectionRefusal with what was found behind that port."""
     loop = asyncio.get_running_loop()
     now = loop.time()
     address, silent = server.host, False
@@ -186,7 +186,7 @@ async def _first_line(sock: socket.socket) -> bytes:
 
 
 def _parse_info(line: bytes) -> dict[str, Any]:
-    """The object of an INFO line. Raises Refusal when it is no such line."""
+    """The object of an INFO line. Raises ConnectionRefusal for an -ERR, and for anything else."""
     keyword, _, payload = line.strip().partition(b" ")
     if keyword == b"-ERR":
         raise _last_words(line)

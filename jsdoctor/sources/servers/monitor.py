@@ -128,7 +128,8 @@ class MonitorSource:
         asking = [self._ask_jsz(client, url, collection)]
         if self._first:
             asking += [
-                self._try(client, url, endpoint, options, collection) for endpoint, options in _asked_once(self._plan)
+                self._try(client, url, endpoint, options, collection)
+                for endpoint, options in _first_sample_requests(self._plan)
             ]
             if self._plan.claims:
                 asking.append(self._ask_claims(client, url, collection))
@@ -248,7 +249,7 @@ def _is_told(endpoint: Endpoint, response: httpx2.Response, reply: _Reply) -> bo
     return bool(reply.server_id) and response.is_success
 
 
-def _asked_once(plan: CollectionPlan) -> list[tuple[Endpoint, dict[str, str]]]:
+def _first_sample_requests(plan: CollectionPlan) -> list[tuple[Endpoint, dict[str, str]]]:
     asked: list[tuple[Endpoint, dict[str, str]]] = []
     if plan.servers:
         asked.append((Endpoint.HEALTHZ, {"details": "true"}))

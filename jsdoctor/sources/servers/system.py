@@ -126,7 +126,9 @@ class SystemSource:
         if self._plan.servers and (self._first or self._plan.server_rates):
             asking.append(self._ask(collection, Endpoint.VARZ, {}))
         if self._first:
-            asking += [self._ask(collection, endpoint, options) for endpoint, options in _asked_once(self._plan)]
+            asking += [
+                self._ask(collection, endpoint, options) for endpoint, options in _first_sample_requests(self._plan)
+            ]
             if self._plan.claims:
                 asking.append(self._ask_claims(collection))
             collection.gaps += [hanging(name) for name in sorted(self._silent)]
@@ -239,7 +241,7 @@ class SystemSource:
             )
 
 
-def _asked_once(plan: CollectionPlan) -> list[tuple[Endpoint, dict[str, object]]]:
+def _first_sample_requests(plan: CollectionPlan) -> list[tuple[Endpoint, dict[str, object]]]:
     asked: list[tuple[Endpoint, dict[str, object]]] = []
     if plan.servers:
         asked.append((Endpoint.HEALTHZ, {"details": True}))
