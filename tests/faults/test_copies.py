@@ -198,7 +198,8 @@ def test_indexes_and_snapshots_that_are_thrown_away(
     with_client(cluster, more)
     cluster.kill(name)
     cluster.start(name)
-    assert failures_of(judge(cluster, tmp_path), "JSD208") == {name: "info"}
+    found = wait_until(lambda: failures_of(judge(cluster, tmp_path), "JSD208"), "a new index", timeout=60)
+    assert found == {name: "info"}
     cluster.stop(name)
     snapshots = list(next(cluster.store_dir(name).rglob(f"_js_/{group}")).glob("snapshots/*"))
     assert bool(snapshots) == (not version.startswith("2.10.")), "2.10 makes none for so little"
