@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import inspect
 import textwrap
+from collections import Counter
 from collections.abc import Callable
 from enum import StrEnum
 from functools import cache
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperOption
 
 from jsdoctor.app.request import ChangeRequest, ConfigurationRequest, ReportRequest, RuleRequest
 from jsdoctor.cli.completion import complete_rule, complete_setting, complete_symptom
@@ -89,7 +90,21 @@ _FEW = 3
 
 
 class SectionedCommand(TyperCommand):
-    """A command whose help has the options that are used often first, and the others by their groups."""
+    """A command whose help has the options that are used often first, and the others by their groups.
+
+    An option that takes one value is refused where it is given twice: the first value would be lost silently.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As always, but for options that are given twice."""
+        _, _, given = self.make_parser(ctx).parse_args(list(args))
+        values = [
+            option for option in given if isinstance(option, TyperOption) and not (option.count or option.is_flag)
+        ]
+        for option, times in Counter(values).items():
+            if times > 1 and not option.multiple:
+                raise typer.BadParameter(f"it is given {times} times, and takes one value", ctx, option)
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Options that are used often, and the names of the others; with `--help-all` all of them, whole.

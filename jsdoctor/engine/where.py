@@ -270,7 +270,7 @@ def _message(streams: Sequence[Stream], name: str, sequence: int, seen: _Seen) -
         _place(stream, seen, *([fate] if len(streams) > 1 else []), *_progresses(stream, sequence))
         for stream, fate in zip(streams, fates, strict=True)
     ]
-    return f"{name}#{sequence}: {fates[0]}", places
+    return f"{name}#{sequence}: {fates[0] if len(set(fates)) == 1 else _of_streams(streams)}", places
 
 
 def _fate(stream: Stream, sequence: int) -> str:

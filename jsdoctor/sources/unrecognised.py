@@ -40,7 +40,7 @@ def unrecognised_gaps(files: Iterable[UnreadableFile]) -> tuple[Gap, ...]:
         Gap(
             kind="input",
             subject=Subject(kind="file", name=file.name),
-            reason=f"{file.name} is not recognised" + (f": {file.why}" if file.why else ""),
+            reason="not recognised" + (f": {file.why}" if file.why else ""),
             how_to_get=_NEAREST,
         )
         for file in files

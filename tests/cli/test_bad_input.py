@@ -18,6 +18,7 @@ USAGE = [
     (("check", "--samples", "0", *NOWHERE), "it must be a whole number from 1 on"),
     (("check", "--interval", "2", *NOWHERE), "250ms, 5s"),
     (("check", "--timeout", "0s", *NOWHERE), "longer than zero"),
+    (("check", "-s", "a", "--server=b"), "it is given 2 times"),
     (("check", "-s", "htp://h:1"), "nats://HOST:4222"),
     (("check", "-s", "nats://h:99999"), "99999"),
     (("check", "--context", "prod"), "'prod'"),
