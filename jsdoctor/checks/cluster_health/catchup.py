@@ -44,7 +44,7 @@ def _failed_snapshots(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     for burst in bursts(logs, "stream-snapshot-failed", "consumer-snapshot-failed", "meta-snapshot-failed"):
         if not all(occurrence.value("reason").startswith(_CLOSED) for occurrence in burst.found):
             severity = None if burst.count >= params.integer("repeated") else Severity.INFO
-            yield detailed_finding(burst, f"snapshots failed ({burst.values('reason')})", _GROWS, severity)
+            yield detailed_finding(burst, f"snapshots failed{burst.in_brackets('reason')}", _GROWS, severity)
 
 
 def _raft_members(logs: LogEvidence, params: Params) -> Iterator[Finding]:

@@ -197,7 +197,7 @@ def placement_logged(logs: LogEvidence) -> Iterator[Finding]:
         return
     refused = bursts(logs, "placement-refused-to-client", subjects=cluster_of, calm=False)
     for burst in refused:
-        yield detailed_finding(burst, f"clients were refused ({burst.values('reason')})", _THEN)
+        yield detailed_finding(burst, f"clients were refused{burst.in_brackets('reason')}", _THEN)
     for signature, what in _FAILED.items():
         for burst in bursts(logs, signature, calm=False):
             reason = burst.values("reason")

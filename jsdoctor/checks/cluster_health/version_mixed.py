@@ -82,8 +82,8 @@ def versions_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
         yield no_server_lines()
         return
     for burst in bursts(logs, "stream-unsupported", "consumer-unsupported", "stream-unsupported-stopped", calm=False):
-        why = f" ({reasons})" if (reasons := burst.values("reason")) else ""
-        yield detailed_finding(burst, f"unsupported by its server{why}", _OFFLINE, Severity.ERROR)
+        what = f"unsupported by its server{burst.in_brackets('reason')}"
+        yield detailed_finding(burst, what, _OFFLINE, Severity.ERROR)
     by_cluster: dict[str, list[LogServer]] = defaultdict(list)
     for server in logs.servers:
         by_cluster[server.cluster].append(server)

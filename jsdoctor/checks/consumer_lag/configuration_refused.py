@@ -48,7 +48,7 @@ def configuration_refused_logged(logs: LogEvidence) -> Iterator[Finding]:
     A second subscriber of a push consumer may be a standby that waits for its turn.
     """
     refused = bursts(logs, *_REFUSED, subjects=client_of, calm=False)
-    refusals = [(burst, f"a consumer was refused ({burst.values('reason')})") for burst in refused]
+    refusals = [(burst, f"a consumer was refused{burst.in_brackets('reason')}") for burst in refused]
     for burst in bursts(logs, NOT_CREATED, calm=False):
         refusals += [(burst, f"a consumer was refused ({reason})") for reason in refusals_in(burst)[:1]]
     for name, what in _STORED.items():
@@ -57,7 +57,7 @@ def configuration_refused_logged(logs: LogEvidence) -> Iterator[Finding]:
         yield finding_of(burst, f"{what}, {burst.story}")
     for burst in bursts(logs, *_BOUND, subjects=client_of, calm=False):
         what = "a subscription was refused, as another one receives the messages of this push consumer"
-        yield finding_of(burst, f"{what} ({burst.values('reason')}), {burst.story}", Severity.INFO)
+        yield finding_of(burst, f"{what}{burst.in_brackets('reason')}, {burst.story}", Severity.INFO)
 
 
 @check("consumer_lag.configuration_refused_declared")

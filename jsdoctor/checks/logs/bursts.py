@@ -141,6 +141,11 @@ class Burst(msgspec.Struct, frozen=True):
         """The different values of a captured field, as a list in words."""
         return listed(occurrence.value(field) for occurrence in self.found if occurrence.value(field))
 
+    def in_brackets(self, field: str) -> str:
+        """` (a, b)` with the values of a field; empty where no line has one."""
+        values = self.values(field)
+        return f" ({values})" if values else ""
+
     def largest(self, field: str) -> int | None:
         """The largest value of a numeric field (durations in nanoseconds, sizes in bytes), or None."""
         measures = (occurrence.measure(field) for occurrence in self.found)

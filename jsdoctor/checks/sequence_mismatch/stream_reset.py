@@ -36,5 +36,5 @@ def stream_reset_logged(logs: LogEvidence) -> Iterator[Finding]:
         )
     for burst in bursts(logs, "raft-log-reset", "raft-log-not-truncated"):
         yield detailed_finding(
-            burst, f"Raft logs were thrown away ({burst.values('group')})", _REPLAY, Severity.WARNING
+            burst, f"Raft logs were thrown away{burst.in_brackets('group')}", _REPLAY, Severity.WARNING
         )
