@@ -194,7 +194,7 @@ def _no_log_lines(paths: Sequence[str], evidence: LogEvidence) -> Gap:
     return Gap(
         kind="log",
         subject=Subject(kind="file", name=names),
-        reason=f"{names}: {why}, so nothing was judged",
+        reason=f"{why}, so nothing was judged",
         how_to_get="give the log as the server or client wrote it; for stdin, check the command before the pipe",
     )
 
@@ -206,7 +206,7 @@ def _empty(files: Sequence[LogFile]) -> Iterator[Gap]:
             yield Gap(
                 kind="log",
                 subject=Subject(kind="file", name=file.path),
-                reason=f"{file.path} is empty",
+                reason="it is empty",
                 how_to_get="leave it out, or give a log that has lines",
             )
 

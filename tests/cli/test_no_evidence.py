@@ -115,7 +115,7 @@ def test_an_empty_log_beside_another_is_named(tmp_path: Path) -> None:
     (tmp_path / "empty.log").write_text("")
     done = jsdoctor("check", "--logs", "full.log", "--logs", "empty.log", cwd=tmp_path)
     assert done.returncode == 3
-    assert "empty.log is empty" in done.stdout
+    assert "empty.log: it is empty" in done.stdout
     assert jsdoctor("check", "--logs", ".", cwd=tmp_path).returncode == 0, "rotation leaves empty files in directories"
 
 
