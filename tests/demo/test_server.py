@@ -8,13 +8,13 @@ import sys
 from collections import deque
 from pathlib import Path
 
-import httpx2
 import pytest
 
 from jsdoctor.demo import server as launcher
 from jsdoctor.demo.errors import BinaryNotFoundError, ServerStartError
 from jsdoctor.demo.server import NatsServer, Ports, find_binary, free_ports
 from tests.servers import ROOT, server_binary, wait_until
+from tests.servers.http import get
 
 pytestmark = pytest.mark.real
 
@@ -31,7 +31,7 @@ def alive(pid: int) -> bool:
 
 def test_ready_server_responds_and_stops(tmp_path: Path) -> None:
     with NatsServer.start(server_binary(), JETSTREAM, tmp_path) as server:
-        assert httpx2.get(f"{server.monitor_url}/healthz").json() == {"status": "ok"}
+        assert get(f"{server.monitor_url}/healthz").json() == {"status": "ok"}
         with socket.create_connection(("127.0.0.1", server.ports.client)) as client:
             assert client.recv(5) == b"INFO "
         assert (tmp_path / "store").is_dir(), "relative paths count from the server's directory"

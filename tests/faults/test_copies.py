@@ -17,6 +17,7 @@ from nats.aio.client import Client
 from tests.real.test_logs_cluster import judge, logged, loud, times
 from tests.servers import Cluster, ClusterFactory, wait_until
 from tests.servers.cluster import LIMITS
+from tests.servers.http import get
 from tests.servers.slow_disk import slow_disk
 from tests.support.deployment import add_stream, api
 from tests.support.leading import led_by
@@ -73,7 +74,7 @@ def run_ms(cluster: Cluster, name: str) -> float:
 def probe(cluster: Cluster, name: str) -> None:
     """Ask for its health, as Kubernetes does: what is wrong a server logs only then."""
     with contextlib.suppress(httpx2.HTTPError):
-        httpx2.get(cluster.node(name).monitor_url + "/healthz", timeout=2)
+        get(cluster.node(name).monitor_url + "/healthz", timeout=2)
     time.sleep(1)
 
 

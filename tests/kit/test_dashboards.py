@@ -22,6 +22,7 @@ from jsdoctor.demo.server import free_ports
 from tests.kit.dashboards import DASHBOARDS, DEPLOY, variables
 from tests.prometheus.stack import scraping
 from tests.servers import Cluster, ClusterFactory, wait_until
+from tests.servers.http import get
 from tests.support.deployment import add_consumer, add_stream
 from tests.support.evidence import FIXTURES
 from tests.support.http_server import QuietHandler, serving
@@ -97,14 +98,14 @@ class Prometheus:
 
     def series(self, expr: str) -> list[dict[str, Any]]:
         """What a panel shows at this moment. A query that is refused fails the test."""
-        reply = httpx2.get(f"{self.url}/api/v1/query", params={"query": expr}, timeout=30).json()
+        reply = get(f"{self.url}/api/v1/query", params={"query": expr}, timeout=30).json()
         assert reply["status"] == "success", f"{expr}: {reply}"
         series: list[dict[str, Any]] = reply["data"]["result"]
         return series
 
     def label_values(self, series: str, label: str) -> list[str]:
         """What a variable offers."""
-        reply = httpx2.get(f"{self.url}/api/v1/label/{label}/values", params={"match[]": series}, timeout=30).json()
+        reply = get(f"{self.url}/api/v1/label/{label}/values", params={"match[]": series}, timeout=30).json()
         assert reply["status"] == "success", f"{series}: {reply}"
         values: list[str] = reply["data"]
         return values

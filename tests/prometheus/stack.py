@@ -16,6 +16,7 @@ import pytest
 
 from jsdoctor.demo.server import free_ports
 from tests.servers import ROOT, Cluster, wait_until
+from tests.servers.http import get
 
 SCRAPE_S = 2
 SURVEYOR = "nats-surveyor"
@@ -97,8 +98,8 @@ def scraping(ports: Sequence[int], directory: Path, rules: Sequence[Path] = (), 
 def scrapes(url: str) -> int:
     """How often the exporter that was scraped least often has been scraped in the last five minutes."""
     try:
-        reply = httpx2.get(f"{url}/api/v1/query", params={"query": "min(sum_over_time(up[5m]))"}).json()
-        known = httpx2.get(
+        reply = get(f"{url}/api/v1/query", params={"query": "min(sum_over_time(up[5m]))"}).json()
+        known = get(
             f"{url}/api/v1/query", params={"query": 'count({__name__=~".*(_varz_mem|_core_mem_bytes)"})'}
         ).json()
     except (httpx2.HTTPError, ValueError):

@@ -15,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from jsdoctor.app.exporter import Exposition
 from tests.cli.invoke import jsdoctor
 from tests.servers import Cluster, ClusterFactory, wait_until
+from tests.servers.http import get
 
 pytestmark = pytest.mark.real
 
@@ -35,7 +36,7 @@ def exporter(cluster_factory: ClusterFactory, tmp_path: Path) -> Iterator[tuple[
 def fetch(url: str) -> dict[str, float]:
     """Metrics without labels, and how many series there are of each that has some."""
     try:
-        answer = httpx2.get(url, timeout=10)
+        answer = get(url, timeout=10)
     except httpx2.TransportError:
         return {}
     assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
@@ -52,7 +53,7 @@ def test_metrics_are_served_grow_old_and_show_their_age(exporter: tuple[subproce
     first = fetch(url)
     assert first["jsdoctor_run_exit_code"] in (0, 1)
     assert first["jsdoctor_rule_outcome series"] > 50
-    assert httpx2.get(url.replace("metrics", "secrets"), timeout=10).status_code == 404
+    assert get(url.replace("metrics", "secrets"), timeout=10).status_code == 404
     cluster.stop("n1")
     wait_until(lambda: fetch(url).get("jsdoctor_checks_failed_total", 0) > 1, "checks to fail", timeout=60)
     old = fetch(url)
