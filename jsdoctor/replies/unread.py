@@ -140,12 +140,16 @@ def server_gaps(servers: Servers | None, known: Iterable[Gap]) -> Iterator[Gap]:
             yield Gap("server", subject, f"{' and '.join(missing)} was not read", _HOW)
 
 
+@cache
+def _replies_of(shape: type[Any]) -> Mapping[str, tuple[str, ...]]:
+    return next((replies for filled, replies in _FILLED.items() if issubclass(shape, filled)), {})
+
+
 def _unread_fields(value: msgspec.Struct) -> dict[str, str]:
     """The fields of the replies that were not read, each with the name of its reply."""
-    replies = next((replies for shape, replies in _FILLED.items() if isinstance(value, shape)), {})
     unread = {
         reply: fields
-        for reply, fields in replies.items()
+        for reply, fields in _replies_of(type(value)).items()
         if (not value.consumers_seen if isinstance(value, Stream) else getattr(value, fields[0]) is None)
     }
     return {field: reply for reply, fields in unread.items() for field in fields}
