@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from jsdoctor.checks.server_health.jetstream_storage_near_limit import of_account, of_server
-from jsdoctor.checks.streams.limits import StreamLimitUse, consumer_fill, grown, refuses_when_full, storage_fills
+from jsdoctor.checks.streams.limits import StreamLimitUse, consumer_fill, growth_per_s, refuses_when_full, storage_fills
 from jsdoctor.engine.preflight.groups import Landscape
 from jsdoctor.engine.preflight.judge import not_seen
 from jsdoctor.engine.room import has_room, rooms
@@ -341,8 +341,8 @@ def _explanations(space: Space, refused: str, code: int, held: Iterable[_Grown])
 def _rate(history: StreamHistory, path: str) -> GrowthRate | None:
     """The lowest, mean and highest growth per second between readings; None if all readings are of one moment."""
     readings = [first for first, then in pairwise(history.readings) if first.at < then.at] + [history.last]
-    pairs = [grown(StreamHistory(pair), path) for pair in pairwise(readings)]
-    return GrowthRate(min(pairs), grown(StreamHistory(tuple(readings)), path), max(pairs)) if pairs else None
+    pairs = [growth_per_s(StreamHistory(pair), path) for pair in pairwise(readings)]
+    return GrowthRate(min(pairs), growth_per_s(StreamHistory(tuple(readings)), path), max(pairs)) if pairs else None
 
 
 class _Grower(NamedTuple):

@@ -16,7 +16,7 @@ HOW_TO_MEASURE = "name NTP servers that this machine can reach: --ntp HOST"
 
 @check("clock_skew.not_synchronised")
 def not_synchronised(clocks: Clocks, ntp: NtpTime, params: Params) -> Iterator[Finding]:
-    """Every clock that could be read against true time: whoever differs from that is the one who is wrong."""
+    """Compare every clock that could be read with true time: one that differs from it is wrong."""
     yield _judged(THIS_MACHINE, OURS.against(ntp.offset), ntp, (), params)
     for clock in clocks.servers:
         yield _judged(clock.subject, clock.offset.against(ntp.offset), ntp, clock.observed, params)
@@ -24,7 +24,7 @@ def not_synchronised(clocks: Clocks, ntp: NtpTime, params: Params) -> Iterator[F
 
 @check("clock_skew.kernel_not_synchronised")
 def kernel_not_synchronised(host: HostFacts, ntp: NtpTime | None) -> Iterator[Finding]:
-    """The state of this machine's clock as the kernel reports it. NTP servers show how far a clock is off, not this."""
+    """Judge this machine's clock by what its kernel reports. With NTP measurements `not_synchronised` judges it."""
     clock = host.last.clock
     if ntp is not None:
         return

@@ -18,14 +18,14 @@ _RAFT = (
     *("raft-snapshot-not-sent", "raft-catchup-without-start", "raft-catchup-entry-missing"),
     *("raft-catchup-refused", "raft-entry-refused"),
 )
-_CLOSED = ("store is closed", "node is closed", "raft: node is closed", "no snapshot available")
+_SERVER_STOPS = ("store is closed", "node is closed", "raft: node is closed", "no snapshot available")
 _THEN = "that copy protects nothing until it is current; look at its server's disk and at the routes"
 _GROWS = "its Raft log is not shortened: it grows on disk and makes the next start slow"
 
 
 @check("cluster_health.catchup_logged")
 def catchup_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
-    """Servers that stop close their stores under running snapshots; those lines mean nothing (server: raft.go)."""
+    """Judge failed catch-ups and snapshots. Snapshots that fail as the server stops do not count (server: raft.go)."""
     if not logs.has_server_logs:
         yield no_server_lines()
         return
@@ -42,7 +42,7 @@ def _not_caught_up(logs: LogEvidence) -> Iterator[Finding]:
 
 def _failed_snapshots(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     for burst in bursts(logs, "stream-snapshot-failed", "consumer-snapshot-failed", "meta-snapshot-failed"):
-        if not all(occurrence.value("reason").startswith(_CLOSED) for occurrence in burst.found):
+        if not all(occurrence.value("reason").startswith(_SERVER_STOPS) for occurrence in burst.found):
             severity = None if burst.count >= params.integer("repeated") else Severity.INFO
             yield detailed_finding(burst, f"snapshots failed ({burst.values('reason')})", _GROWS, severity)
 

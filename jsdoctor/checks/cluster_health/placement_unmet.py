@@ -18,7 +18,7 @@ _EXCLUDED = "!"
 
 @check("cluster_health.placement_unmet")
 def placement_unmet(snapshots: SnapshotSeries, servers: Servers) -> Iterator[Finding]:
-    """A server compares tags when it chooses servers for a stream, and never again."""
+    """Compare the servers that hold a stream with its placement: the meta leader does so only when it places it."""
     known = {server.name: server for server in servers.servers if server.varz is not None}
     earlier = [{stream.key: stream for stream in sample.streams} for sample in snapshots.snapshots[:-1]]
     for stream in snapshots.last.streams:
@@ -58,7 +58,7 @@ def _lacks(server: Server, placement: Placement) -> tuple[str, ...]:
 
 
 def _suitable(stream: Stream, placement: Placement, servers: Iterable[Server]) -> int:
-    """How many servers that store have all of it; they are in the stream's cluster where the placement names none."""
+    """How many servers with JetStream meet the placement, in the stream's cluster where the placement names none."""
     cluster = "" if placement.cluster or stream.cluster is None else stream.cluster.name
     return sum(
         not _lacks(server, placement)

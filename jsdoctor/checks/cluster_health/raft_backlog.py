@@ -1,4 +1,4 @@
-"""JSD707: a Raft group that takes in more than it gets done, or whose log only grows.
+"""JSD707: a Raft group that takes in more entries than it applies, or whose log only grows.
 
 From logs: members of Raft groups that could not apply what they had, and leaders that gave up for it.
 """
@@ -42,15 +42,15 @@ def queued(state: RaftState) -> int:
 
 
 def is_quiet(state: RaftState, limits: Sequence[int]) -> bool:
-    """Whether no kind reaches its limit (apply, queue, commit): so it is with nearly all of thousands of groups."""
+    """Whether no kind of backlog reaches its limit: a quick test that nearly all of thousands of groups pass."""
     apply, queue, commit = limits
     return unapplied(state) < apply and queued(state) < queue and uncommitted(state) < commit
 
 
 class Backlog(msgspec.Struct, frozen=True):
-    """One kind of backlog that no reading was free of. `per_s`: what the member applied in a second meanwhile.
+    """One kind of backlog, present in every reading. `per_s`: entries that the member applied per second meanwhile.
 
-    None where that is not known: our clock was set back between the samples.
+    None: not known, as our clock was set back between the samples.
     """
 
     member: RaftMember
@@ -89,11 +89,11 @@ def backlogs(readings: Sequence[RaftMember], limits: Sequence[int]) -> Iterator[
             continue
         counts = [measure(reading.state) for reading in readings]
         if min(counts) >= limit and counts[-1] >= _SHRINKING * counts[0]:
-            yield Backlog(last, what, path, why, limit, counts[-1], min(counts), _pace(readings))
+            yield Backlog(last, what, path, why, limit, counts[-1], min(counts), _applied_per_s(readings))
 
 
-def _pace(readings: Sequence[RaftMember]) -> float | None:
-    """By our clock: that of a server may be set between the samples."""
+def _applied_per_s(readings: Sequence[RaftMember]) -> float | None:
+    """Entries applied per second, by our clock, as that of a server may be set between the samples."""
     first, last = readings[0], readings[-1]
     applied = last.state.applied - first.state.applied
     if applied <= 0:
@@ -105,7 +105,7 @@ def _pace(readings: Sequence[RaftMember]) -> float | None:
 
 @check("cluster_health.raft_backlog")
 def raft_backlog(groups: RaftGroups, snapshots: SnapshotSeries | None, params: Params) -> Iterator[Finding]:
-    """One word per stream, consumer or meta group: the worst of its members (server: monitor.go Raftz)."""
+    """One finding for each stream, consumer and meta group: that of its worst member (server: monitor.go Raftz)."""
     assets = assets_by_group(snapshots)
     limits = [params.integer(name) for name in ("apply_lag", "queue_length", "uncommitted")]
     worst: dict[Subject, Finding | None] = {}
@@ -157,7 +157,10 @@ def _judged(subject: Subject, readings: Sequence[RaftMember], limits: Sequence[i
 
 
 def _is_new(member: RaftMember, settle_ns: int) -> bool:
-    """Members of a group that a scale has just made apply nothing for ten seconds on 2.15, and then all at once."""
+    """Whether a member has applied nothing yet and its log is younger than `settle_ns`.
+
+    After a change of replicas new members apply nothing for ten seconds on 2.15, and then everything at once.
+    """
     begun = member.state.wal.first_ts
     return member.state.applied == 0 and begun is not None and (member.at - begun).total_seconds() * 1e9 < settle_ns
 

@@ -43,7 +43,7 @@ _STORED = {
 
 @check("consumer_lag.configuration_refused_logged", lines_of="clients")
 def configuration_refused_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """By application; by consumer where a server could not create it, or found it in its own store.
+    """One finding for each application; for each consumer that a server could not create or rejects in its store.
 
     A second subscriber of a push consumer may be a standby that waits for its turn.
     """
@@ -68,9 +68,7 @@ def configuration_refused_declared(
     connected: ConnectedServer | None,
     accounts: Accounts | None,
 ) -> Iterator[Finding]:
-    """Alone and with its declared stream by what servers do not take; beside a deployment also by what cannot be
-    changed. One finding for each consumer, with all reasons.
-    """
+    """Judge each consumer with its stream, and beside a deployment whether it can be changed; all reasons at once."""
     declared, deployed = Declarations(manifests), Deployed(snapshots)
     for consumer in manifests.kept_consumers():
         stream = declared.stream_of(consumer)
@@ -85,15 +83,15 @@ def configuration_refused_declared(
             yield unsure
         elif stream and (unsure := indeterminate(stream, *stream.unknown)):
             yield unknown(consumer.subject, f"of its stream, {unsure.message}", unsure.how_to_get)
-        elif _stream(consumer, declared, deployed) is None and consumer.stream:
+        elif _planned_stream(consumer, declared, deployed) is None and consumer.stream:
             how = "give the manifest of its stream too, or name the deployment (-s URL or --bundle FILE)"
             yield unknown(consumer.subject, f"its stream {consumer.stream} is in no manifest", how)
         else:
             yield passed(consumer.subject)
 
 
-def _stream(consumer: DeclaredConsumer, declared: Declarations, deployed: Deployed) -> StreamConfig | None:
-    """The stream as it will be: as declared, else as it is."""
+def _planned_stream(consumer: DeclaredConsumer, declared: Declarations, deployed: Deployed) -> StreamConfig | None:
+    """The stream's configuration after the change: as declared, else as deployed."""
     wanted, there = declared.stream_of(consumer), deployed.stream(consumer.stream)
     if wanted is None:
         return there.config if there else None
@@ -103,7 +101,7 @@ def _stream(consumer: DeclaredConsumer, declared: Declarations, deployed: Deploy
 def _refusals(
     consumer: DeclaredConsumer, declared: Declarations, deployed: Deployed, release: tuple[int, ...]
 ) -> Iterator[ServerRefusal]:
-    stream, there = _stream(consumer, declared, deployed), deployed.stream(consumer.stream)
+    stream, there = _planned_stream(consumer, declared, deployed), deployed.stream(consumer.stream)
     current = consumer_of(there, consumer.name) if consumer.planned_action is not PlannedAction.REPLACED else None
     if current and not consumer.may_update:
         return
@@ -127,7 +125,7 @@ def _refusals(
 def _beyond_limits(
     consumer: DeclaredConsumer, declared: Declarations, deployed: Deployed, accounts: Accounts | None
 ) -> Iterator[ServerRefusal]:
-    """Of a new consumer. Where its stream is declared, too, JSD602 counts all that will want a place."""
+    """Refusals of a new consumer by limits of its stream and account. If the stream is declared, JSD602 judges it."""
     there = deployed.stream(consumer.stream)
     if there is None or declared.stream_of(consumer) or consumer_of(there, consumer.name):
         return

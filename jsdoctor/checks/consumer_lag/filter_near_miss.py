@@ -1,4 +1,4 @@
-"""JSD429: a filter that nothing ever matched, one letter, or a `*` for `>`, away from subjects that carry messages."""
+"""JSD429: a filter that never matched and differs by a letter, or a `*` for `>`, from a subject that has messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HOW = {
 
 @check("consumer_lag.filter_near_miss")
 def filter_near_miss(snapshots: SnapshotSeries, subjects: NearSubjects | None, params: Params) -> Iterator[Finding]:
-    """The server accepts any filter that the subjects of the stream cover: with a wrong one a consumer seems quiet."""
+    """Compare filters that never matched with subjects that have messages: the server accepts misspelt filters."""
     least = params.integer("min_messages")
     for stream, consumer in snapshots.last.led_consumers():
         filters = [candidate for candidate in consumer.config.filters if _may_be_wrong(candidate, stream)]
@@ -33,7 +33,7 @@ def filter_near_miss(snapshots: SnapshotSeries, subjects: NearSubjects | None, p
             yield passed(consumer.subject)
             continue
         seen = [subjects.of(stream.account, stream.name, candidate) if subjects else None for candidate in filters]
-        missed = [(filters, near) for filters in seen if filters and (near := _missed(filters, consumer, least))]
+        missed = [(known, near) for known in seen if known and (near := _intended_subject(known, consumer, least))]
         if missed:
             yield _finding(stream, consumer, *missed[0])
         elif None in seen:
@@ -47,16 +47,16 @@ def _has_matched(consumer: Consumer) -> bool:
     return bool(consumer.num_pending or consumer.delivered.consumer_seq)
 
 
-def _missed(filters: FilterSubjects, consumer: Consumer, least: int) -> NearSubject | None:
-    """The subject that was probably meant: one that carries messages, which no other filter of the consumer matches."""
-    if filters.matching:
+def _intended_subject(known: FilterSubjects, consumer: Consumer, least: int) -> NearSubject | None:
+    """The subject that was probably meant: one with messages, which no other filter of the consumer matches."""
+    if known.matching:
         return None
-    others = [filter_ for filter_ in consumer.config.filters if filter_ != filters.filter]
-    near = [near for near in filters.near if not _taken(near, others)]
+    others = [filter_ for filter_ in consumer.config.filters if filter_ != known.filter]
+    near = [near for near in known.near if not _is_matched(near, others)]
     return near[0] if near and near[0].messages >= least else None
 
 
-def _taken(near: NearSubject, others: list[str]) -> bool:
+def _is_matched(near: NearSubject, others: list[str]) -> bool:
     """Whether another filter of the consumer matches it; of a pattern, whether one may match some of its messages."""
     if near.nearness is Nearness.DEPTH:
         return overlaps_any(near.subject, tuple(others))
@@ -64,7 +64,7 @@ def _taken(near: NearSubject, others: list[str]) -> bool:
 
 
 def _may_be_wrong(filter_: str, stream: Stream) -> bool:
-    """A filter outside the stream's subjects is JSD416's, one that the stream itself names is no slip of a finger."""
+    """Whether a filter is within the stream's subjects (else: JSD416) and not one of them, which is no typing error."""
     return filter_ not in stream.config.subjects and overlaps_any(filter_, stream.config.subjects)
 
 
@@ -90,7 +90,7 @@ def _finding(stream: Stream, consumer: Consumer, missed: FilterSubjects, near: N
     sure = (
         ever
         and near.nearness not in (Nearness.END, Nearness.DEPTH)
-        and _wanted(stream, consumer)
+        and _would_have_got_them(stream, consumer)
         and not _is_read(near, consumer, stream)
     )
     nothing = "nothing ever matched" if ever else "no stored message matches"
@@ -107,7 +107,7 @@ def _finding(stream: Stream, consumer: Consumer, missed: FilterSubjects, near: N
     )
 
 
-def _wanted(stream: Stream, consumer: Consumer) -> bool:
+def _would_have_got_them(stream: Stream, consumer: Consumer) -> bool:
     """Whether the consumer would have got what is stored, had its filter matched: by its policy, or by its age."""
     if consumer.config.deliver_policy == "all":
         return True
@@ -116,5 +116,5 @@ def _wanted(stream: Stream, consumer: Consumer) -> bool:
 
 
 def _is_read(near: NearSubject, consumer: Consumer, stream: Stream) -> bool:
-    """Whether another consumer filters for exactly that subject: then both names may be meant."""
+    """Whether another consumer filters for exactly that subject: then both names may be intended."""
     return any(near.subject in other.config.filters for other in stream.consumers if other.name != consumer.name)

@@ -13,12 +13,12 @@ from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.stored import AdvisoryStreams, StoredStream, moment
 from jsdoctor.model.wording import counted, listed
 
-_NAMED = 10
+_SHOWN = 10
 
 
 @check("consumer_lag.terminated")
 def terminated(advisories: AdvisoryStreams, snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
-    """By consumer that is still there. Whoever reads the advisories takes care of the messages."""
+    """One finding for each consumer that still exists; an info if a consumer reads the advisories."""
     led = {
         (stream.name, consumer.name, stream.account): (stream, consumer)
         for stream, consumer in snapshots.last.led_consumers()
@@ -46,7 +46,7 @@ def _finding(
     return failed(
         subject,
         f"clients terminated {counted(about.count, 'message')} in a day, as stream {read.stream} recorded{why}: they"
-        f" {then} ({listed((f'{seq:,}' for seq in about.sequences[-_NAMED:]), 0)}){who}",
+        f" {then} ({listed((f'{seq:,}' for seq in about.sequences[-_SHOWN:]), 0)}){who}",
         read.observed(about.kind, about.count),
         severity=None if removed and not reader and about.count >= warn else Severity.INFO,
         measured=(about.count, warn, "count"),

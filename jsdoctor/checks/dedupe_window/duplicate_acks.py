@@ -25,10 +25,10 @@ _OTHERS = ("duplicate-id-in-process", "duplicate-dropped")
 
 @check("dedupe_window.duplicate_acks_logged", lines_of="clients")
 def duplicate_acks_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
-    """By stream where the line names it, else by application."""
+    """One finding for each stream that lines name, else for each application."""
     for burst in bursts(logs, *DUPLICATE_ACKS, *_OTHERS, subjects=client_of, calm=False):
-        span = sequences(burst.found)
-        unproven = span is not None and span[0] == 0
+        sequence_range = sequences(burst.found)
+        unproven = sequence_range is not None and sequence_range[0] == 0
         often = burst.most >= params.integer("burst")
         yield finding_of(
             burst,
@@ -45,7 +45,7 @@ _TEN_MINUTES_NS = 600_000_000_000
 
 @check("dedupe_window.duplicate_acks_captured")
 def duplicate_acks_captured(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
-    """By stream; of streams with several publishers, the one that repeats itself most."""
+    """One finding for each stream: by the publisher with the most severe one."""
     repeating = (view for view in views(packets) if view.nats.publishing.duplicates)
     findings = list(most_severe((_finding_captured(view, params) for view in repeating), Severity.WARNING))
     yield from findings

@@ -25,7 +25,7 @@ _WHY = {
 
 @check("packet_reordering.captures_unmatched")
 def captures_unmatched(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
-    """By pair of captures that both have connections of NATS."""
+    """Judge each pair of captures that both have connections of NATS."""
     with_nats = {view.tcp.capture for view in views(packets)}
     busy = {number for number in with_nats if packets.captures[number].tcp >= params.integer("packets")}
     for unmatched in packets.unmatched:

@@ -14,7 +14,7 @@ from jsdoctor.model.params import Params
 
 @check("packet_reordering.deliveries_refused")
 def deliveries_refused(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
-    """By consumer."""
+    """Judge each consumer."""
     yield from share_of_deliveries(packets, params, lambda traffic: traffic.naks, _words)
 
 

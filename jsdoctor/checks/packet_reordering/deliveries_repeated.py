@@ -15,7 +15,7 @@ from jsdoctor.model.wording import span
 
 @check("packet_reordering.deliveries_repeated")
 def deliveries_repeated(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
-    """By consumer."""
+    """Judge each consumer."""
     yield from share_of_deliveries(packets, params, lambda traffic: traffic.redeliveries, _words)
 
 

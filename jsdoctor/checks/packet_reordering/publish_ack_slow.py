@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.packet_reordering.losses import network_faults, way_and_server
+from jsdoctor.checks.packet_reordering.losses import latency_text, network_faults
 from jsdoctor.checks.packets.views import View, connection_check, observed, period
 from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.latency import Latencies
@@ -29,8 +29,8 @@ def publish_ack_slow(view: View, params: Params) -> Finding | None:
     p99_ns = answers.quantile_ns(0.99)
     return failed(
         view.subject,
-        f"{'; '.join(_words(answers, late, never, over, params))}{view.who}"
-        + "".join(f"; {part}" for part in (way_and_server(view, answers), network_faults(view)) if part),
+        f"{'; '.join(_details(answers, late, never, over, params))}{view.who}"
+        + "".join(f"; {part}" for part in (latency_text(view, answers), network_faults(view)) if part),
         *observed(
             view,
             acknowledgements=answers.count,
@@ -50,7 +50,7 @@ def publish_ack_slow(view: View, params: Params) -> Finding | None:
     )
 
 
-def _words(answers: Latencies, late: int, never: int, over: int, params: Params) -> Iterator[str]:
+def _details(answers: Latencies, late: int, never: int, over: int, params: Params) -> Iterator[str]:
     if late:
         slow, longest = span(params.integer("slow")), span(answers.largest_ns)
         yield f"{late:,} of {answers.count:,} publishes were acknowledged after {slow} or more: at most {longest}"

@@ -9,7 +9,7 @@ from jsdoctor.model.client_addresses import ClientAddresses, TriedAddress
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, failed, passed
 from jsdoctor.model.wording import listed
 
-_NAMED = 3
+_SHOWN = 3
 _ADVICE = (
     "Set client_advertise on each server to an address that clients reach, or no_advertise in the cluster block where "
     "clients come through a load balancer."
@@ -18,7 +18,7 @@ _ADVICE = (
 
 @check("server_health.client_addresses")
 def client_addresses(addresses: ClientAddresses) -> Iterator[Finding]:
-    """Where no server gives an address, clients keep to those of their configuration."""
+    """Judge the addresses that were tried. Without any, clients use those of their configuration."""
     unreachable = [one for one in addresses.tried if one.error]
     elsewhere = [one for one in addresses.tried if _is_elsewhere(one, addresses.cluster)]
     if not (unreachable or elsewhere):
@@ -42,12 +42,12 @@ def _words(
     addresses: ClientAddresses, unreachable: Sequence[TriedAddress], elsewhere: Sequence[TriedAddress]
 ) -> Iterator[str]:
     if unreachable:
-        named = listed((f"{one.address} ({one.error})" for one in unreachable), _NAMED)
+        named = listed((f"{one.address} ({one.error})" for one in unreachable), _SHOWN)
         yield (
             f"{len(unreachable)} of {len(addresses.tried)} addresses that servers give to clients cannot be reached"
             f" from here: {named}"
         )
         yield "a client that loses its connection tries them before it comes back, or stays away"
     if elsewhere:
-        named = listed((f"{one.address} is {one.server} of cluster {one.cluster}" for one in elsewhere), _NAMED)
+        named = listed((f"{one.address} is {one.server} of cluster {one.cluster}" for one in elsewhere), _SHOWN)
         yield f"addresses that servers of {addresses.cluster} give to clients lead to another cluster: {named}"

@@ -14,7 +14,7 @@ from jsdoctor.model.log import LogEvidence, Occurrence
 
 @check("server_health.reload_rejected_logged", lines_of="servers")
 def reload_rejected_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """Whoever reloads with a signal sees no error: the log is the only place (signal.go handleSignals)."""
+    """Report refused reloads: after a signal only the log shows the error (server: signal.go handleSignals)."""
     log_bursts = bursts(logs, "reload-refused", calm=False)
     intervals = logs.intervals_of("reload-refused")
     pending = {(interval.logged_by, interval.fields) for interval in intervals if interval.resolved is None}
@@ -26,12 +26,13 @@ def reload_rejected_logged(logs: LogEvidence) -> Iterator[Finding]:
         blind = index_of(logs).lacks_level(burst.subject.name, "INF")
         yield finding_of(
             burst,
-            f"it refused to reload its configuration, {'; '.join(reasons)} ({burst.story}); {_then(over, blind)}",
+            f"it refused to reload its configuration, {'; '.join(reasons)} ({burst.story}); {_effect(over, blind)}",
             Severity.INFO if over else None,
         )
 
 
-def _then(over: bool, blind: bool) -> str:
+def _effect(over: bool, blind: bool) -> str:
+    """What follows from a refused reload. `over`: a later one succeeded; `blind`: the log could not show that."""
     if over:
         return "a later reload or start succeeded"
     settings = "it goes on with its old settings; the next start uses the file as it is now"

@@ -22,7 +22,7 @@ _WHY = {
 
 @check("stream_limits.batches_abandoned")
 def batches_abandoned(advisories: AdvisoryStreams, params: Params) -> Iterator[Finding]:
-    """By stream that the batches were for."""
+    """One finding for each stream that the batches were for."""
     for read in advisories.streams:
         by_stream: dict[str, list[RecordedAdvisories]] = defaultdict(list)
         for about in read.recorded(AdvisoryKind.BATCH_ABANDONED):
