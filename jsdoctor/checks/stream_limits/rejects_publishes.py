@@ -22,7 +22,7 @@ from jsdoctor.model.manifest import DeclaredStream, Manifests
 from jsdoctor.model.near_subjects import NearSubjects
 from jsdoctor.model.partial import shown_or
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
-from jsdoctor.model.stream_room import full_for_sure, full_in_doubt, refuses_per_subject
+from jsdoctor.model.stream_room import least_full_subjects, may_have_full_subjects, refuses_per_subject
 from jsdoctor.model.trend import Trend
 from jsdoctor.model.wording import counted
 
@@ -96,8 +96,8 @@ def _full_subjects_finding(stream: Stream, subjects: NearSubjects | None) -> Fin
     """An info on full subjects, as producers may rely on refusals; `unknown` if it is not known whether any is full."""
     config, state = stream.config, stream.state
     counted_ones = subjects.full_subjects(stream.account, stream.name) if subjects else None
-    full = counted_ones if counted_ones is not None else full_for_sure(config, state)
-    if not full and counted_ones is None and full_in_doubt(config, state):
+    full = counted_ones if counted_ones is not None else least_full_subjects(config, state)
+    if not full and counted_ones is None and may_have_full_subjects(config, state):
         return unknown(
             stream.subject,
             f"whether one of its {counted(state.num_subjects, 'subject')} has {config.max_msgs_per_subject:,} messages"
