@@ -87,7 +87,7 @@ class _Survey:
             self._gaps += not_seen(self._all, self._land, ())
         accounts = self._evidence.get(Accounts)
         histories = self._histories()
-        streams = [one for stream in self._land.streams for one in self._growth(stream, histories)]
+        streams = [grown for stream in self._land.streams for grown in self._growth(stream, histories)]
         spaces: list[Space] = []
         for storage in ("file", "memory"):
             for server in self._land.by_name.values():

@@ -65,18 +65,18 @@ def incidents(results: Sequence[Result], evidence: EvidenceSet, now: datetime) -
     places = {id(result): place for place, result in enumerate(results)}
     causes: dict[tuple[object, ...], list[Result]] = {}
     following: dict[tuple[object, ...], list[Consequence]] = {}
-    alike = {place: likeness(result) for place, result in enumerate(results) if place not in explained}
+    likeness_by_place = {place: likeness(result) for place, result in enumerate(results) if place not in explained}
     for place, result in enumerate(results):
         if place not in explained:
-            causes.setdefault(alike[place], []).append(result)
+            causes.setdefault(likeness_by_place[place], []).append(result)
             continue
         root = place
         while root in explained:
             root = places[id(explained[root].explained_by)]
-        following.setdefault(alike[root], []).append(explained[place])
+        following.setdefault(likeness_by_place[root], []).append(explained[place])
     all_incidents = [
-        Incident(tuple(sorted(alike_ones, key=_order)), _in_order(following.get(likeness, ())))
-        for likeness, alike_ones in causes.items()
+        Incident(tuple(sorted(same_results, key=_order)), _in_order(following.get(likeness, ())))
+        for likeness, same_results in causes.items()
     ]
     return tuple(sorted(all_incidents, key=_urgency))
 

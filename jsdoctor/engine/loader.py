@@ -39,9 +39,9 @@ def load_rules(
             problems.extend(error.problems)
             continue
         problems.extend(_misfits(rule, page, checks, actions))
-        for known in (rules.get(rule.code), slugs.get(rule.slug)):
-            if known is not None:
-                problems += [f"{rule.origin}:1: {rule.code} {rule.slug!r} is already taken by {known.origin}"]
+        for other in (rules.get(rule.code), slugs.get(rule.slug)):
+            if other is not None:
+                problems += [f"{rule.origin}:1: {rule.code} {rule.slug!r} is already taken by {other.origin}"]
         rules.setdefault(rule.code, rule)
         slugs.setdefault(rule.slug, rule)
     problems.extend(signature_misfits(rules.values()))
@@ -94,12 +94,12 @@ RESOLVERS = ("@start", "@ready", "@meta-leader", "@meta-self", "@stream-leader",
 def cause_graph_misfits(rules: Iterable[Rule]) -> Iterator[str]:
     """Codes in `explained_by` must be rules that are in use, and no rule may explain itself, directly or not."""
     by_code = {rule.code: rule for rule in rules}
-    known = [code for code, rule in by_code.items() if rule.status is not RuleStatus.RETIRED]
+    other = [code for code, rule in by_code.items() if rule.status is not RuleStatus.RETIRED]
     for rule in by_code.values():
         for edge in rule.explained_by:
-            if edge.code not in known:
+            if edge.code not in other:
                 yield f"{rule.origin}:1: 'explained_by': no rule has the code {edge.code!r}" + did_you_mean(
-                    edge.code, known
+                    edge.code, other
                 )
     if circle := _find_circle(by_code):
         yield f"{by_code[circle[0]].origin}:1: 'explained_by' goes in a circle: {' <- '.join(circle)}"

@@ -120,12 +120,12 @@ def _is_fully_declared(declared: DeclaredAsset) -> bool:
     return declared.planned_action is PlannedAction.KEPT and not declared.mistakes and not declared.unknown
 
 
-def _action(declared: DeclaredAsset, there: bool, unclear: str) -> ChangeAction:
+def _action(declared: DeclaredAsset, is_deployed: bool, unclear: str) -> ChangeAction:
     if declared.planned_action is not PlannedAction.KEPT:
         return _CHANGE_ACTIONS[declared.planned_action]
     if unclear:
         return ChangeAction.UNCLEAR
-    return ChangeAction.UPDATE if there else ChangeAction.CREATE
+    return ChangeAction.UPDATE if is_deployed else ChangeAction.CREATE
 
 
 def _step(
@@ -148,11 +148,13 @@ def _step(
     )
 
 
-def _fields(before: Config, after: Config, there: bool) -> tuple[FieldChange, ...]:
+def _fields(before: Config, after: Config, is_deployed: bool) -> tuple[FieldChange, ...]:
     """The fields that differ. `there`: it exists; what is created has no value before, and `before` is the default."""
     old, new = comparable(before), comparable(after)
     return tuple(
-        FieldChange(row.name, _shown_value(row.attribute, was) if there else "", _shown_value(row.attribute, becomes))
+        FieldChange(
+            row.name, _shown_value(row.attribute, was) if is_deployed else "", _shown_value(row.attribute, becomes)
+        )
         for row in rows(type(new))
         if row.name not in _NAME_FIELDS
         and (was := getattr(old, row.attribute)) != (becomes := getattr(new, row.attribute))

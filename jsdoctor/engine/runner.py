@@ -137,7 +137,9 @@ def _most_severe(rule: Rule, findings: Sequence[Finding]) -> Finding:
     worst = min(findings, key=lambda f: (_WORST_FIRST.index(f.outcome), -(f.severity or rule.severity).rank))
     if worst.outcome is not Outcome.FAIL:
         return worst
-    others = [o for f in findings if f is not worst and f.outcome is Outcome.FAIL for o in f.evidence]
+    others = [
+        observation for f in findings if f is not worst and f.outcome is Outcome.FAIL for observation in f.evidence
+    ]
     return msgspec.structs.replace(worst, evidence=(*worst.evidence, *others)) if others else worst
 
 
@@ -276,6 +278,6 @@ def missing_samples(evidence: EvidenceSet, rule_checks: Iterable[Check]) -> list
 def summarised(gaps: Sequence[Gap]) -> tuple[str, str]:
     """One reason for several gaps, and how to get what is missing."""
     first = gaps[0]
-    about = "" if first.subject == CLUSTER else f"{first.subject.label}: "
+    lead = "" if first.subject == CLUSTER else f"{first.subject.label}: "
     more = f", and {counted(len(gaps) - 1, 'more gap')}" if len(gaps) > 1 else ""
-    return f"{about}{first.reason}{more}", first.how_to_get
+    return f"{lead}{first.reason}{more}", first.how_to_get

@@ -131,10 +131,10 @@ def _possible(stream: Stream, values: Values, evidence: EvidenceSet) -> tuple[Va
         return values, NO_LEADER_ADVICE
     if (
         (replicas := values.get("replicas", 1)) > 1
-        and (there := _responding_servers(stream, evidence))
-        and replicas > there
+        and (running := _responding_servers(stream, evidence))
+        and replicas > running
     ):
-        return values, f"{replicas} replicas need as many running servers, and {there} respond: bring one back first"
+        return values, f"{replicas} replicas need as many running servers, and {running} respond: bring one back first"
     if (
         "max_bytes" not in values
         or (max_bytes := min(_byte_limits(stream, evidence), default=UNLIMITED)) >= values["max_bytes"]

@@ -49,7 +49,7 @@ def draft(
     incidents: Sequence[Incident] = (),
 ) -> Drafted:
     """Plan for all failures, in the order of the incidents. Each failure ends in a step or in a refusal."""
-    known = _ranks(incidents)
+    ranks = _ranks(incidents)
     causes = {id(result) for incident in incidents if incident.consequences for result in incident.causes}
     rank: dict[str, Rank] = {}
     by_asset: dict[tuple[str, Subject], list[Step]] = {}
@@ -72,8 +72,10 @@ def draft(
                 refused.append(outcome)
                 break
             became[step.id] = outcome
-            rank[outcome] = min(known.get(id(result), _UNRANKED), rank.get(outcome, _UNRANKED))
-    steps, unsafe = _backed_up([s for known in by_asset.values() for s in known], actions, evidence, configs)
+            rank[outcome] = min(ranks.get(id(result), _UNRANKED), rank.get(outcome, _UNRANKED))
+    steps, unsafe = _backed_up(
+        [step for asset_steps in by_asset.values() for step in asset_steps], actions, evidence, configs
+    )
     able, unable = _waiting_for_leaders(steps, rank, incidents, evidence)
     able = _waiting_for_servers(able, rank, incidents)
     taken = _tolerating_each_other(_identified(_ordered(able, rank), evidence))
@@ -123,8 +125,8 @@ def what_to_do(rule: Rule, action: Action) -> str:
     section = rule.body.partition("\n## Fix\n")[2].partition("\n## ")[0].strip().partition("\n\n")[0]
     fix = _SENTENCE.split(" ".join(section.split()).removeprefix("- "), maxsplit=1)[0]
     on_the_page = fix.endswith(":") or fix.startswith("`")  # a block that follows, or a command for any stream
-    known = (action.look, "" if on_the_page else fix)
-    return ". ".join(filter(None, known)) or f"jsdoctor explain {rule.code} describes what to do"
+    parts = (action.look, "" if on_the_page else fix)
+    return ". ".join(filter(None, parts)) or f"jsdoctor explain {rule.code} describes what to do"
 
 
 def _steps(
@@ -388,5 +390,5 @@ def _adds_replicas(step: Step) -> bool:
 
 def _incident_place(stream: Subject, incidents: Sequence[Incident]) -> int:
     """The position of the first incident, in the order of the report, that is about that stream."""
-    about = (p for p, incident in enumerate(incidents) if any(r.finding.subject == stream for r in incident.results))
-    return next(about, -1)
+    places = (p for p, incident in enumerate(incidents) if any(r.finding.subject == stream for r in incident.results))
+    return next(places, -1)

@@ -107,8 +107,10 @@ def _write_undecided(page: Page, heading: str, groups: Sequence[Undecided], opti
     limit = options.max_examples or len(groups)
     for group in groups[:limit]:
         is_single = group.seen and len(group.subjects) == 1
-        about = f" ({group.subjects[0].label if is_single else subjects(group.subjects)})" if group.subjects else ""
-        _write_reason(page, [", ".join(sorted(group.codes)), about], group.reason, group.how_to_get)
+        subjects_text = (
+            f" ({group.subjects[0].label if is_single else subjects(group.subjects)})" if group.subjects else ""
+        )
+        _write_reason(page, [", ".join(sorted(group.codes)), subjects_text], group.reason, group.how_to_get)
     if rest := groups[limit:]:
         named = sorted({code for group in rest for code in group.codes})
         page.line(f"and {counted(len(rest), 'more reason')} ({', '.join(named)})", indent=2)
@@ -138,9 +140,9 @@ def undecided(report: Report) -> list[Undecided]:
     )
 
 
-def _gap_heading(report: Report, about: Collection[Subject]) -> Iterable[Part]:
+def _gap_heading(report: Report, gap_subjects: Collection[Subject]) -> Iterable[Part]:
     """The rule that found the gaps of these subjects, with the worst severity of them."""
-    worst = next((result for result in without_gaps(report)[1] if result.finding.subject in about), None)
+    worst = next((result for result in without_gaps(report)[1] if result.finding.subject in gap_subjects), None)
     if worst:
         yield worst.severity.value, SEVERITY_STYLES[worst.severity]
         yield " "
@@ -159,9 +161,9 @@ def _write_gap_groups(page: Page, gaps: Sequence[Gap], options: RenderOptions) -
         page.line(f"and {counted(sum(map(len, rest)), 'more gap')}", indent=2)
 
 
-def _write_reason(page: Page, about: Sequence[Part], reason: str, how_to_get: str) -> None:
+def _write_reason(page: Page, subject_parts: Sequence[Part], reason: str, how_to_get: str) -> None:
     """Write what could not be seen, why, and how to get it, on one line or, if that is too long, on two."""
-    what: tuple[Part, ...] = (*about, ": ", reason or "no reason was given")
+    what: tuple[Part, ...] = (*subject_parts, ": ", reason or "no reason was given")
     way = f"→ {how_to_get}"
     if not how_to_get:
         page.line(*what, indent=2)

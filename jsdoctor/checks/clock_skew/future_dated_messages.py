@@ -46,14 +46,14 @@ def _verdict(stream: Stream, first: datetime, last: datetime, tolerance_ns: int)
     if (ahead := _ns_between(first, since=stream.at)) > tolerance_ns:
         words = f"the first message, {stream.state.first_seq:,}, is dated {span(ahead)} in the future"
         if (max_age := stream.config.max_age_ns) > 0:
-            then = f"no message of this stream expires for another {span(ahead + max_age)}"
-            return ahead, None, f"{words}: {then}", _deletion(stream)
-        then = "ids of messages are kept for that much longer as duplicates"
-        return ahead, Severity.WARNING, f"{words}: {then}", _deletion(stream)
+            effect = f"no message of this stream expires for another {span(ahead + max_age)}"
+            return ahead, None, f"{words}: {effect}", _deletion(stream)
+        effect = "ids of messages are kept for that much longer as duplicates"
+        return ahead, Severity.WARNING, f"{words}: {effect}", _deletion(stream)
     if (ahead := _ns_between(last, since=stream.at)) > tolerance_ns:
         words = f"the last message is dated {span(ahead)} in the future"
-        then = "its id is kept for that much longer as a duplicate"
-        return ahead, Severity.WARNING, f"{words}: {then}", {"action": "stream.inspect"}
+        effect = "its id is kept for that much longer as a duplicate"
+        return ahead, Severity.WARNING, f"{words}: {effect}", {"action": "stream.inspect"}
     if (ahead := _ns_between(first, since=last)) > tolerance_ns:
         words = f"the first message is dated {span(ahead)} after the last: what follows it expires that much too late"
         return ahead, Severity.WARNING, words, _deletion(stream)

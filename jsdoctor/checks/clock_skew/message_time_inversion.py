@@ -27,9 +27,9 @@ def message_time_inversion(
     led = {(s.account, s.name): s for s in snapshots.last.led_streams()} if snapshots else {}
     tolerance_ns = params.integer("tolerance")
     for scanned in stored.streams:
-        over = [inversion for inversion in scanned.inversions.kept if inversion.size_ns > tolerance_ns]
-        if over:
-            yield _finding(scanned, led.get((scanned.account, scanned.stream)), over, params)
+        kept = [inversion for inversion in scanned.inversions.kept if inversion.size_ns > tolerance_ns]
+        if kept:
+            yield _finding(scanned, led.get((scanned.account, scanned.stream)), kept, params)
         else:
             yield passed(scanned.subject)
 
@@ -41,21 +41,21 @@ class _StreamWindow(NamedTuple):
     length_ns: int
 
 
-def _finding(scanned: StoredStream, stream: Stream | None, over: Sequence[Inversion], params: Params) -> Finding:
-    largest = max(over, key=lambda inversion: inversion.size_ns)
-    window, times = _shortest_window(stream), [inversion.at_ns for inversion in over]
-    words = (
-        f"{_places_text(over)} dates go back, by up to {span(largest.size_ns)}{_window_text(window, largest.size_ns)}: "
+def _finding(scanned: StoredStream, stream: Stream | None, kept: Sequence[Inversion], params: Params) -> Finding:
+    largest = max(kept, key=lambda inversion: inversion.size_ns)
+    window, times = _shortest_window(stream), [inversion.at_ns for inversion in kept]
+    text = (
+        f"{_places_text(kept)} dates go back, by up to {span(largest.size_ns)}{_window_text(window, largest.size_ns)}: "
     )
-    words += (
-        f"message {largest.stream_seq:,} is dated before message {largest.before_seq:,}{_leader_text(stream, over)}; "
+    text += (
+        f"message {largest.stream_seq:,} is dated before message {largest.before_seq:,}{_leader_text(stream, kept)}; "
     )
     return failed(
         scanned.subject,
-        words + _cause(stream) + _future_text(scanned),
+        text + _cause(stream) + _future_text(scanned),
         scanned.observed(f"message {largest.before_seq} time", moment(largest.before_ns)),
         scanned.observed(f"message {largest.stream_seq} time", moment(largest.at_ns)),
-        scanned.observed("inversions", len(over)),
+        scanned.observed("inversions", len(kept)),
         severity=_severity(largest.size_ns, window, params),
         measured=(largest.size_ns, params.integer("tolerance"), "duration"),
         between=(moment(min(times)), moment(max(times))),
@@ -82,8 +82,8 @@ def _shortest_window(stream: Stream | None) -> _StreamWindow | None:
     return min((w for w in windows if w.length_ns > 0), key=lambda window: window.length_ns, default=None)
 
 
-def _places_text(over: Sequence[Inversion]) -> str:
-    return f"in {'at least ' * (len(over) == MAX_INVERSIONS)}{counted(len(over), 'place')}"
+def _places_text(kept: Sequence[Inversion]) -> str:
+    return f"in {'at least ' * (len(kept) == MAX_INVERSIONS)}{counted(len(kept), 'place')}"
 
 
 def _window_text(window: _StreamWindow | None, size_ns: int) -> str:
@@ -92,12 +92,12 @@ def _window_text(window: _StreamWindow | None, size_ns: int) -> str:
     return f", {compared(size_ns, window.length_ns)} its {window.setting} of {span(window.length_ns)}"
 
 
-def _leader_text(stream: Stream | None, over: Sequence[Inversion]) -> str:
+def _leader_text(stream: Stream | None, kept: Sequence[Inversion]) -> str:
     """Half a sentence if the last election, by the clock of the new leader, was shortly before an inversion."""
     if stream is None or stream.cluster is None or stream.cluster.leader_since is None:
         return ""
     since, leader = stream.cluster.leader_since, stream.cluster.leader
-    after = [i for i in over if 0 <= (moment(i.at_ns) - since).total_seconds() <= _NEAR_S]
+    after = [i for i in kept if 0 <= (moment(i.at_ns) - since).total_seconds() <= _NEAR_S]
     return f", {leader} had become leader just before message {after[0].stream_seq:,}" if after else ""
 
 
@@ -114,5 +114,5 @@ def _future_text(scanned: StoredStream) -> str:
     if not future.count:
         return ""
     verb = "is" if future.count == 1 else "are"
-    words = f"; {counted(future.count, 'message')} up to {future.last_seq:,} {verb} dated in the future"
-    return f"{words}, by up to {span(future.farthest_ns)}"
+    text = f"; {counted(future.count, 'message')} up to {future.last_seq:,} {verb} dated in the future"
+    return f"{text}, by up to {span(future.farthest_ns)}"

@@ -204,15 +204,20 @@ def quorum_lost_logged(logs: LogEvidence) -> Iterator[Finding]:
     """The last leader logs the loss once, ten to twenty seconds later (server: sendStreamLostQuorumAdvisory)."""
     for incident in log_incidents(logs, *_LOST, calm=False):
         effect = "nothing was delivered" if incident.subject.kind == "consumer" else "nothing was stored or delivered"
-        severity, then = incident.severity(), f"{effect} without a majority: bring back its servers or their network"
+        severity, explanation = (
+            incident.severity(),
+            f"{effect} without a majority: bring back its servers or their network",
+        )
         if incident.unresolved and _led_elsewhere(logs, incident):
-            severity, then = Severity.WARNING, "another server led it meanwhile: this one had lost the majority"
+            severity, explanation = Severity.WARNING, "another server led it meanwhile: this one had lost the majority"
         elif incident.unresolved and len(logs.servers) == 1 and _meta_leader_found_later(logs, incident):
-            severity, then = Severity.WARNING, "its new leader may be in a log that was not read"
-        yield detailed_finding(incident, "no quorum", then, severity)
+            severity, explanation = Severity.WARNING, "its new leader may be in a log that was not read"
+        yield detailed_finding(incident, "no quorum", explanation, severity)
     for burst in bursts(logs, "stream-list-incomplete", "consumer-list-incomplete"):
-        then = "their streams or servers had no leader or were too busy; lists and reports missed them"
-        yield detailed_finding(burst, "some leaders did not respond when assets were listed", then, Severity.INFO)
+        explanation = "their streams or servers had no leader or were too busy; lists and reports missed them"
+        yield detailed_finding(
+            burst, "some leaders did not respond when assets were listed", explanation, Severity.INFO
+        )
 
 
 def _led_elsewhere(logs: LogEvidence, incident: LogIncident) -> bool:

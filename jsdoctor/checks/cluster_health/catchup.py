@@ -19,7 +19,7 @@ _RAFT = (
     *("raft-catchup-refused", "raft-entry-refused"),
 )
 _SERVER_STOPS = ("store is closed", "node is closed", "raft: node is closed", "no snapshot available")
-_THEN = "that copy protects nothing until it is current; look at its server's disk and at the routes"
+_EFFECT = "that copy protects nothing until it is current; look at its server's disk and at the routes"
 _GROWS = "its Raft log is not shortened: it grows on disk and makes the next start slow"
 
 
@@ -35,7 +35,7 @@ def catchup_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
 
 def _not_caught_up(logs: LogEvidence) -> Iterator[Finding]:
     incidents = log_incidents(logs, *(f"catchup-{name}" for name in _CATCHUP))
-    yield from findings_by_subject(incidents, "a copy of the stream could not catch up", _THEN)
+    yield from findings_by_subject(incidents, "a copy of the stream could not catch up", _EFFECT)
     for burst in bursts(logs, "catchup-not-subscribed"):
         yield detailed_finding(burst, "a catch-up could not be served", "the leader did not send what others lack")
 
@@ -50,4 +50,4 @@ def _failed_snapshots(logs: LogEvidence, params: Params) -> Iterator[Finding]:
 def _raft_members(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     for burst in bursts(logs, *_RAFT):
         severity = None if burst.most >= params.integer("repeated") else Severity.INFO
-        yield detailed_finding(burst, "members of Raft groups could not be brought up to date", _THEN, severity)
+        yield detailed_finding(burst, "members of Raft groups could not be brought up to date", _EFFECT, severity)

@@ -21,7 +21,7 @@ from jsdoctor.model.params import Params
 from jsdoctor.model.server import Servers
 from jsdoctor.model.server_past import ServerPast
 
-_THEN = (
+_EFFECT = (
     "messages between the clusters are not delivered, JetStream requests that need the other side fail, and its servers"
     " count as dead in the meta group"
 )
@@ -43,14 +43,14 @@ def gateway_down(servers: Servers, links: Links, params: Params) -> Iterator[Fin
         elif any_young(group.servers, params.integer("start_up")):
             yield unknown(group.subject, "a server has just started and may still connect", "run again in a minute")
         else:
-            names = ", ".join(candidate.remote for candidate in down)
+            names = ", ".join(gateway.remote for gateway in down)
             yield failed(
                 group.subject,
-                f"no server of {group.name} has a gateway connection to {names}: {_THEN}",
+                f"no server of {group.name} has a gateway connection to {names}: {_EFFECT}",
                 *(
-                    links.observed(f"outbound_gateways.{candidate.remote}", None)
-                    for candidate in down
-                    for links in candidate.reporting
+                    links.observed(f"outbound_gateways.{gateway.remote}", None)
+                    for gateway in down
+                    for links in gateway.reporting
                 ),
                 measured=(len(down), 0, "count"),
             )
@@ -68,7 +68,7 @@ def gateway_down_history(past: ServerPast) -> Iterator[Finding]:
             names = ", ".join(f"{remote} (last seen at {at:%Y-%m-%d %H:%M} UTC)" for remote, at in sorted(lost.items()))
             yield failed(
                 group.subject,
-                f"no server of {group.name} has a gateway connection to {names} any more: {_THEN}",
+                f"no server of {group.name} has a gateway connection to {names} any more: {_EFFECT}",
                 *(
                     member.present[-1].observed(f"outbound_gateways.{remote}", None)
                     for remote in sorted(lost)

@@ -60,12 +60,12 @@ def leaf_lost_history(past: ServerPast) -> Iterator[Finding]:
     known = [link for link in links_over_time(past) if all(links.leafs is not None for links in link.present)]
     lost = {links.server.name: _lost(links) for links in known}
     gained = sum((_gained(links) for links in known), Counter[str]())
-    for candidate in known:
-        missing = lost[candidate.server.name] - gained
+    for history in known:
+        missing = lost[history.server.name] - gained
         if missing:
-            yield _leafs_gone(candidate, missing)
-        elif any(links.leafs for links in candidate.earlier):
-            yield passed(candidate.server.subject)
+            yield _leafs_gone(history, missing)
+        elif any(links.leafs for links in history.earlier):
+            yield passed(history.server.subject)
 
 
 def _by_account(leafs: Iterable[Leaf] | None) -> Counter[str]:

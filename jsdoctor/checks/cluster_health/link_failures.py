@@ -59,12 +59,12 @@ def links_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     for burst in bursts(logs, "leaf-replaced", calm=False):
         if any(_recurs(occurrence, params.integer("leaf_replaced")) for occurrence in burst.found):
             what = "connections of leaf nodes with the same server_name replace each other"
-            then = "each is cut off in turn; give every leaf node a name of its own"
-            yield detailed_finding(burst, what, then, Severity.WARNING)
+            effect = "each is cut off in turn; give every leaf node a name of its own"
+            yield detailed_finding(burst, what, effect, Severity.WARNING)
         else:
             what = "a connection of a leaf node was replaced by another one of the same name"
-            then = "a leaf node that reconnects does this once; two with one server_name do it again and again"
-            yield detailed_finding(burst, what, then, Severity.INFO)
+            effect = "a leaf node that reconnects does this once; two with one server_name do it again and again"
+            yield detailed_finding(burst, what, effect, Severity.INFO)
 
 
 def _recurs(replaced: Occurrence, times: int) -> bool:
@@ -94,7 +94,9 @@ def _peer(fields: Mapping[str, str], names: Mapping[str, str]) -> str:
 
 
 def _effect(kind: str, incident: LogIncident) -> str:
-    then = "its peers may be without a majority meanwhile" if kind == "routes" else "nothing went over them meanwhile"
+    effect = "its peers may be without a majority meanwhile" if kind == "routes" else "nothing went over them meanwhile"
     return (
-        f"{then}; look at the other side, at addresses and names, and at the network" if incident.unresolved else then
+        f"{effect}; look at the other side, at addresses and names, and at the network"
+        if incident.unresolved
+        else effect
     )

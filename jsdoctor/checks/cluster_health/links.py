@@ -85,16 +85,16 @@ def by_server(links: Links | None) -> dict[str, ServerLinks]:
 def gateways_down(group: Members, links: Links | None) -> tuple[Down, ...]:
     """Remote clusters of which no server of this cluster has an outbound gateway connection."""
     server_links = by_server(links)
-    known = tuple(
+    peers = tuple(
         server_links[s.name]
         for s in group.servers
         if s.name in server_links and server_links[s.name].gateways is not None
     )
     wanted = {remote for server in group.servers for remote in configured_gateways(server)} - {group.name}
     return tuple(
-        Down(remote, known)
+        Down(remote, peers)
         for remote in sorted(wanted)
-        if known and not any(g.cluster == remote and g.outbound for links in known for g in links.gateways or ())
+        if peers and not any(g.cluster == remote and g.outbound for links in peers for g in links.gateways or ())
     )
 
 
@@ -117,11 +117,11 @@ def routes_missing(group: Members, links: Links | None) -> Iterator[tuple[str, s
         for server in group.servers
         if server.name in server_links and server_links[server.name].routes is not None
     }
-    running = {server.name for server in group.servers} | {name for known in routes.values() for name in known}
+    running = {server.name for server in group.servers} | {name for peers in routes.values() for name in peers}
     for first, second in combinations(sorted(running), 2):
-        ends = [far in routes[near] for near, far in ((first, second), (second, first)) if routes.get(near)]
-        nameless = [near for near in (first, second) if near in routes and not routes[near]]
-        if (ends and not all(ends)) or (nameless and not any(ends)):
+        reported = [far in routes[near] for near, far in ((first, second), (second, first)) if routes.get(near)]
+        without_routes = [near for near in (first, second) if near in routes and not routes[near]]
+        if (reported and not all(reported)) or (without_routes and not any(reported)):
             yield first, second
 
 

@@ -29,7 +29,7 @@ _POOL_INTERVAL = timedelta(seconds=2)
 _MIN_STEADY = timedelta(minutes=1)
 """A link that has held for longer than this, and for `_STEADY_TIMES` its usual time, is steady again."""
 _STEADY_TIMES = 3
-_MEANWHILE = (
+_EFFECT = (
     "while it is down nothing goes over it, subscriptions are sent again each time, and mirrors, sources and Raft"
     " groups across it start over"
 )
@@ -97,9 +97,7 @@ def _stops(connections: Sequence[ClientConnection]) -> list[datetime]:
 
 def _leaf_finding(listed: ServerConnections, ended: Sequence[_Ended], params: Params) -> Finding:
     often = params.integer("often")
-    unsteady = [
-        candidate for candidate in ended if len(candidate.connections) >= often and candidate.is_unsteady(listed.at)
-    ]
+    unsteady = [link for link in ended if len(link.connections) >= often and link.is_unsteady(listed.at)]
     worst = max(unsteady or ended, key=lambda item: len(item.connections))
     count, last = len(worst.connections), _stops(worst.connections)[-1]
     others = f"; {counted(len(ended) - 1, 'other link')} ended, too" if len(ended) > 1 else ""
@@ -108,8 +106,8 @@ def _leaf_finding(listed: ServerConnections, ended: Sequence[_Ended], params: Pa
         listed.subject,
         f"its leaf node link with {worst.remote} (account {worst.account or 'unknown'}) ended"
         f" {counted(count, 'time')} within {span(params.integer('window'))}, last at {last:%H:%M:%S} UTC"
-        f" ({reasons}){others}: " + (_MEANWHILE if unsteady else "a restart or a short outage looks like this"),
-        listed.observed("connz.closed of leaf nodes", sum(len(candidate.connections) for candidate in ended)),
+        f" ({reasons}){others}: " + (_EFFECT if unsteady else "a restart or a short outage looks like this"),
+        listed.observed("connz.closed of leaf nodes", sum(len(link.connections) for link in ended)),
         listed.observed("connz.closed by reason", reasons),
         listed.observed("last stop", last),
         severity=None if unsteady else Severity.INFO,
@@ -133,9 +131,7 @@ def routes_unsteady(servers: Servers, links: Links, trend: ServerTrend | None, p
         if trend is None or len(readings) < 2:
             yield unknown(server.subject, "whether its links last takes two samples", "run with --samples 2 or more")
             continue
-        breaks = {
-            link: candidate for link, candidate in _breaks(readings, server, known, params).items() if candidate.count
-        }
+        breaks = {link: found for link, found in _breaks(readings, server, known, params).items() if found.count}
         yield _finding(newest, breaks, params) if breaks else passed(server.subject)
 
 
@@ -192,7 +188,7 @@ def _newest(links: ServerLinks) -> dict[str, _Connected]:
 
 def _finding(newest: ServerLinks, breaks: Mapping[str, _Breaks], params: Params) -> Finding:
     often = params.integer("route_often")
-    link, worst = max(breaks.items(), key=lambda candidate: candidate[1].count)
+    link, worst = max(breaks.items(), key=lambda item: item[1].count)
     unsteady = worst.count >= often
     others = f"; {counted(len(breaks) - 1, 'other link')} did, too" if len(breaks) > 1 else ""
     what = [
@@ -203,9 +199,9 @@ def _finding(newest: ServerLinks, breaks: Mapping[str, _Breaks], params: Params)
         newest.subject,
         f"its {link} {' and '.join(what)} within {span(params.integer('recent'))}, though neither server was"
         f" restarted{others}: "
-        + (_MEANWHILE if unsteady else "one outage looks like this; more samples show whether it goes on"),
-        *(newest.observed(f"start of {name}", start) for name, candidate in breaks.items() for start in candidate.made),
-        *(newest.observed(f"samples without {name}", seen.missing) for name, seen in breaks.items() if seen.missing),
+        + (_EFFECT if unsteady else "one outage looks like this; more samples show whether it goes on"),
+        *(newest.observed(f"start of {name}", start) for name, found in breaks.items() for start in found.made),
+        *(newest.observed(f"samples without {name}", found.missing) for name, found in breaks.items() if found.missing),
         severity=None if unsteady else Severity.INFO,
         measured=(worst.count, often, "count"),
         how_to_get="" if unsteady else "run again with --samples 5 --interval 10s",

@@ -31,7 +31,7 @@ _FAILED = {
     "peer-not-replaced": "no server could take the place of a removed peer: it runs with fewer replicas",
     "peer-removal-refused": "a peer was not removed because no server could take its place",
 }
-_THEN = "add storage or servers, raise max_ha_assets, or request less (max_bytes, replicas, tags)"
+_ADVICE = "add storage or servers, raise max_ha_assets, or request less (max_bytes, replicas, tags)"
 _REPLICAS = 3
 """The fewest replicas that survive the loss of a server; smaller clusters are not judged."""
 
@@ -197,14 +197,14 @@ def placement_logged(logs: LogEvidence) -> Iterator[Finding]:
         return
     refused = bursts(logs, "placement-refused-to-client", subjects=cluster_of, calm=False)
     for burst in refused:
-        yield detailed_finding(burst, f"clients were refused ({burst.values('reason')})", _THEN)
+        yield detailed_finding(burst, f"clients were refused ({burst.values('reason')})", _ADVICE)
     for signature, what in _FAILED.items():
         for burst in bursts(logs, signature, calm=False):
             reason = burst.values("reason")
-            yield detailed_finding(burst, f"{what} ({reason})" if reason else what, _THEN)
+            yield detailed_finding(burst, f"{what} ({reason})" if reason else what, _ADVICE)
     for burst in bursts(logs, *_PASSED_OVER, subjects=cluster_of, calm=False):
         yield detailed_finding(
-            burst, _passed_over(burst), _THEN, None if _names_several_servers(burst) or refused else Severity.INFO
+            burst, _passed_over(burst), _ADVICE, None if _names_several_servers(burst) or refused else Severity.INFO
         )
 
 

@@ -26,7 +26,7 @@ def placement_imbalance(snapshots: SnapshotSeries, servers: Servers | None, para
         for spread, what in ((placement.leaders, "leads"), (placement.singles, "holds")):
             name = spread.heaviest()
             if spread.is_heavy(name, least, ratio):
-                texts.setdefault(name, []).append(_words(spread, name, what))
+                texts.setdefault(name, []).append(_message(spread, name, what))
                 evidence.setdefault(name, []).append(Observation(name, f"streams it {what}", spread.counts[name]))
         for name in sorted(placement.leaders.counts):
             if name in texts:
@@ -35,13 +35,13 @@ def placement_imbalance(snapshots: SnapshotSeries, servers: Servers | None, para
                 yield passed(Subject(kind="server", name=name))
 
 
-def _words(spread: Spread, name: str, what: str) -> str:
-    kind, then = "streams with one replica", "its loss takes all of them away, and its disk fills first"
+def _message(spread: Spread, name: str, what: str) -> str:
+    kind, effect = "streams with one replica", "its loss takes all of them away, and its disk fills first"
     if what == "leads":
         kind = "streams with several replicas"
-        then = "their publishes, acknowledgements and consumers all load this server"
+        effect = "their publishes, acknowledgements and consumers all load this server"
     many = f"it {what} {spread.counts[name]:,} of {spread.total:,} {kind}"
-    return f"{many}, where an equal share is {spread.fair:,.0f}: {then}"
+    return f"{many}, where an equal share is {spread.fair:,.0f}: {effect}"
 
 
 def _finding(name: str, texts: list[str], evidence: list[Observation]) -> Finding:

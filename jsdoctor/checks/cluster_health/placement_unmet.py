@@ -41,10 +41,10 @@ def _is_settled(stream: Stream, earlier: Sequence[dict[tuple[str, str], Stream]]
     """Whether every sample showed the same placement and the same servers, and there was more than one."""
     before = [sample.get(stream.key) for sample in earlier]
     return bool(before) and all(
-        candidate is not None
-        and candidate.config.placement == stream.config.placement
-        and members_of(candidate) == members_of(stream)
-        for candidate in before
+        reading is not None
+        and reading.config.placement == stream.config.placement
+        and members_of(reading) == members_of(stream)
+        for reading in before
     )
 
 
@@ -73,7 +73,7 @@ def _suitable(stream: Stream, placement: Placement, servers: Iterable[Server]) -
 def _finding(stream: Stream, placement: Placement, wrong: Sequence[Server], suitable: int) -> Finding:
     wanted = stream.config.num_replicas
     where = "; ".join(f"{server.name} lacks {', '.join(_lacks(server, placement))}" for server in wrong)
-    then = (
+    effect = (
         "so many have what it names that it can be moved there, if it is not on its way"
         if suitable >= wanted
         else f"{suitable} have what it names, and {wanted} are needed: a replica that is lost is not replaced, and"
@@ -81,7 +81,7 @@ def _finding(stream: Stream, placement: Placement, wrong: Sequence[Server], suit
     )
     return failed(
         stream.subject,
-        f"it is held by servers that its placement leaves out ({where}); of the servers that responded, {then}",
+        f"it is held by servers that its placement leaves out ({where}); of the servers that responded, {effect}",
         stream.observed("config.placement.tags", list(placement.tags)),
         *(server.observed("tags", list(server.varz.tags)) for server in wrong if server.varz),
         severity=Severity.INFO if suitable >= wanted else None,

@@ -140,18 +140,18 @@ def _judged(subject: Subject, readings: Sequence[RaftMember], limits: Sequence[i
     piled = list(backlogs(readings, limits))
     if piled and len(readings) == 1:
         return log or suspected(
-            subject, f"{_words(piled[0])}, in the only reading of it", "run with --samples 2 or more"
+            subject, f"{_message(piled[0])}, in the only reading of it", "run with --samples 2 or more"
         )
     if piled and _is_new(member, params.integer("settle")):
         return suspected(
             subject,
-            f"{_words(piled[0])}; its log begins less than {span(params.integer('settle'))} ago and nothing of it was"
+            f"{_message(piled[0])}; its log begins less than {span(params.integer('settle'))} ago and nothing of it was"
             " applied yet: the group was just made, by a creation or a change of replicas",
             f"run again in {span(params.integer('settle'))}",
         )
     if piled and piled[0].per_s is None:
         why = "the clock of this machine was set back between the samples, so that its pace is not known"
-        return log or suspected(subject, f"{_words(piled[0])}; {why}", "run again")
+        return log or suspected(subject, f"{_message(piled[0])}; {why}", "run again")
     slow = [backlog for backlog in piled if backlog.delay_ns >= params.integer("max_delay")]
     return _backlog(subject, max(slow, key=lambda item: item.count), params) if slow else log
 
@@ -171,7 +171,7 @@ def _weight(finding: Finding) -> tuple[int, float]:
     return (severity.rank if finding.outcome == "fail" else -1, size)
 
 
-def _words(backlog: Backlog) -> str:
+def _message(backlog: Backlog) -> str:
     group = f" (group {backlog.member.group})"
     return f"on {backlog.member.server} {backlog.count:,} {backlog.what}{group}"
 
@@ -183,7 +183,7 @@ def _backlog(subject: Subject, backlog: Backlog, params: Params) -> Finding:
     why = "it catches up with a snapshot and applies the rest afterwards" if catching_up else backlog.why
     return failed(
         subject,
-        f"{_words(backlog)}, {pace}, and they do not get fewer: {why}",
+        f"{_message(backlog)}, {pace}, and they do not get fewer: {why}",
         backlog.member.observed("committed", state.committed),
         backlog.member.observed("applied", state.applied),
         backlog.member.observed(backlog.path, backlog.count),
@@ -208,7 +208,9 @@ def _log_size(subject: Subject, readings: Sequence[RaftMember], warn: int, most:
     )
 
 
-_THEN = "its disk or processor does not keep up with what the group takes in (iostat -x, JSD811), or the group is stuck"
+_LIKELY_CAUSES = (
+    "its disk or processor does not keep up with what the group takes in (iostat -x, JSD811), or the group is stuck"
+)
 _PAUSED = "meanwhile it confirmed nothing and did not count for the quorum"
 
 
@@ -218,13 +220,13 @@ def backlog_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     paused = log_incidents(logs, "raft-quorum-paused")
     behind = log_incidents(logs, "raft-falling-behind")
     yield from findings_by_subject(paused, "members of Raft groups paused their part in the quorum", _PAUSED)
-    yield from findings_by_subject(behind, "members of Raft groups fell behind", _THEN)
+    yield from findings_by_subject(behind, "members of Raft groups fell behind", _LIKELY_CAUSES)
     for burst in bursts(logs, "raft-leader-overrun"):
-        yield detailed_finding(burst, "leaders stepped down because they could not apply fast enough", _THEN)
+        yield detailed_finding(burst, "leaders stepped down because they could not apply fast enough", _LIKELY_CAUSES)
     for burst in bursts(logs, "raft-entries-pending"):
         most = burst.largest("pending") or 0
         severity = Severity.WARNING if most >= params.integer("max_backlog") * 10 else Severity.INFO
-        yield detailed_finding(burst, f"up to {most:,} append entries were pending", _THEN, severity)
+        yield detailed_finding(burst, f"up to {most:,} append entries were pending", _LIKELY_CAUSES, severity)
 
 
 def _owner(member: RaftMember, assets: Mapping[str, Asset]) -> Subject:

@@ -120,11 +120,11 @@ def _message(late: Sequence[_Lag], worst: _Lag) -> str:
 
 
 _BEHIND = ("stream-replica-not-current", "consumer-replica-not-current", "meta-not-current")
-_THEN = "until it is current it cannot take over; look at the disk and the log of that server"
+_EFFECT = "until it is current it cannot take over; look at the disk and the log of that server"
 
 
 @check("cluster_health.replica_not_current_logged", lines_of="servers")
 def replica_not_current_logged(logs: LogEvidence) -> Iterator[Finding]:
     """Servers log this only when their health is probed, once for each probe (server: monitor.go HandleHealthz)."""
     incidents = log_incidents(logs, *_BEHIND, repeats=True)
-    yield from findings_by_subject(incidents, "a replica was not current", _THEN)
+    yield from findings_by_subject(incidents, "a replica was not current", _EFFECT)

@@ -103,11 +103,17 @@ def _findings(
     restarted = {name: uptime for name, uptime in uptimes if uptime is not None and uptime < long_ns}
     for subject, missing in by_asset.items():
         # Replicas start one after the other: a server that started after the last contact may not have begun this one.
-        stopped = [one for one in missing if restarted.get(one.peer.name, one.peer.active_ns) >= one.peer.active_ns]
+        stopped = [
+            member
+            for member in missing
+            if restarted.get(member.peer.name, member.peer.active_ns) >= member.peer.active_ns
+        ]
         if stopped:
             yield _asset_finding(subject, stopped)
             continue
-        started = (f"{name} started {span(restarted[name])} ago" for name in sorted({one.peer.name for one in missing}))
+        started = (
+            f"{name} started {span(restarted[name])} ago" for name in sorted({member.peer.name for member in missing})
+        )
         reason = f"{', '.join(started)}, and its replica there has not been seen since"
         yield unknown(subject, reason, "run again in a minute")
     yield from _judge_others(reachability, params.integer("silence"))
@@ -115,7 +121,7 @@ def _findings(
 
 def _without_majority(reachability: PeerReachability) -> frozenset[Subject]:
     """The assets without contact to so many members that the others are no quorum."""
-    assets = [one.asset for peers in reachability.unheard.values() for one in peers if one.asset]
+    assets = [member.asset for peers in reachability.unheard.values() for member in peers if member.asset]
     unheard = Counter(asset.subject for asset in assets)
     sizes = {asset.subject: 1 + len(asset.cluster.replicas) for asset in assets if asset.cluster}
     return frozenset(subject for subject, size in sizes.items() if size - unheard[subject] < quorum(size))
@@ -214,7 +220,7 @@ def _has_only_copy(stream: Stream, server: str) -> bool:
 
 def _consequence(peers: Sequence[UnreachablePeer], halted: Collection[Subject]) -> str:
     named, several = _holdings(peers)
-    stopped = [one for one in peers if one.asset and one.asset.subject in halted]
+    stopped = [member for member in peers if member.asset and member.asset.subject in halted]
     without = "without a majority, so that nothing is stored or delivered there"
     if stopped and len(stopped) == len(peers):
         return f"{named} {'run' if several else 'runs'} {without}"
@@ -295,8 +301,8 @@ def server_gone_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
             CLUSTER, "the log of one server does not tell which others are gone", "name the logs of all servers"
         )
     for burst in bursts(logs, "peers-evicted", "peers-evicted-of", "peer-set-adjusted", subjects=cluster_of):
-        then = "right when servers were taken away for good; those that still run have JetStream switched off"
-        yield detailed_finding(burst, "peers were removed from the cluster", then, Severity.INFO)
+        effect = "right when servers were taken away for good; those that still run have JetStream switched off"
+        yield detailed_finding(burst, "peers were removed from the cluster", effect, Severity.INFO)
 
 
 def _two_newest(logs: LogEvidence, zoned: bool) -> list[LogServer]:

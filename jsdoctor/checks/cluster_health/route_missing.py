@@ -24,7 +24,7 @@ from jsdoctor.model.partial import shown_or
 from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.server_past import ServerPast
 
-_THEN = (
+_EFFECT = (
     "They do not reach each other, not even through a third server: clients of one get nothing that is published at the"
     " other, and groups with members on both lose or change their leaders"
 )
@@ -48,7 +48,7 @@ def route_missing(servers: Servers, links: Links, params: Params) -> Iterator[Fi
             between = "; ".join(f"{item} and {other}" for item, other in pairs)
             yield failed(
                 group.subject,
-                f"running servers have no route to each other: {between}. {_THEN}",
+                f"running servers have no route to each other: {between}. {_EFFECT}",
                 *(links.observed("routes", list(links.routes or ())) for links in known),
                 measured=(len(pairs), 0, "count"),
             )
@@ -82,7 +82,7 @@ def route_missing_history(past: ServerPast) -> Iterator[Finding]:
             counts = ", ".join(f"{name} ({now[name]:,} of {had[name]:,})" for name in had)
             yield failed(
                 group.subject,
-                f"running servers have fewer route connections than before: {counts}. {_THEN}",
+                f"running servers have fewer route connections than before: {counts}. {_EFFECT}",
                 *(known[name].present[-1].observed("num_routes", now[name]) for name in had),
                 measured=(len(had), 0, "count"),
             )

@@ -49,5 +49,9 @@ def _are_connected(first: Server, second: Server) -> bool:
     """Whether both are in one cluster, or in clusters of which one names the other as a gateway."""
     if first.server_id == second.server_id:
         return False
-    here, there = cluster_of(first), cluster_of(second)
-    return here == there or there in configured_gateways(first) or here in configured_gateways(second)
+    first_cluster, second_cluster = cluster_of(first), cluster_of(second)
+    return (
+        first_cluster == second_cluster
+        or second_cluster in configured_gateways(first)
+        or first_cluster in configured_gateways(second)
+    )

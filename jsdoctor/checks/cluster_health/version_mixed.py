@@ -56,7 +56,7 @@ def _by_version(servers: Sequence[Server]) -> dict[str, list[str]]:
 def _finding(group: Members, rolling: bool) -> Finding:
     versions = _by_version(group.servers)
     subject_text = "its servers" if group.subject is CLUSTER else f"the servers of {group.name}"
-    then = (
+    effect = (
         "an upgrade seems to be under way, as some were started lately"
         if rolling
         else "what only the newer ones know (stream settings, API replies, Raft messages) fails on the others, and a"
@@ -64,7 +64,7 @@ def _finding(group: Members, rolling: bool) -> Finding:
     )
     return failed(
         group.subject,
-        f"{subject_text} run {len(versions)} versions ({value_list(versions)}): {then}",
+        f"{subject_text} run {len(versions)} versions ({value_list(versions)}): {effect}",
         *(server.observed("version", server.version) for server in group.servers),
         severity=Severity.INFO if rolling else None,
         measured=(len(versions), 1, "count"),

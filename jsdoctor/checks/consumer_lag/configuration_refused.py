@@ -92,17 +92,19 @@ def configuration_refused_declared(
 
 def _planned_stream(consumer: DeclaredConsumer, declared: Declarations, deployed: Deployed) -> StreamConfig | None:
     """The stream's configuration after the change: as declared, else as deployed."""
-    wanted, there = declared.stream_of(consumer), deployed.stream(consumer.stream)
+    wanted, deployed_stream = declared.stream_of(consumer), deployed.stream(consumer.stream)
     if wanted is None:
-        return there.config if there else None
-    return wanted.after_update(there.config) if there else wanted.stored
+        return deployed_stream.config if deployed_stream else None
+    return wanted.after_update(deployed_stream.config) if deployed_stream else wanted.stored
 
 
 def _refusals(
     consumer: DeclaredConsumer, declared: Declarations, deployed: Deployed, release: tuple[int, ...]
 ) -> Iterator[ServerRefusal]:
-    stream, there = _planned_stream(consumer, declared, deployed), deployed.stream(consumer.stream)
-    current = consumer_of(there, consumer.name) if consumer.planned_action is not PlannedAction.REPLACED else None
+    stream, deployed_stream = _planned_stream(consumer, declared, deployed), deployed.stream(consumer.stream)
+    current = (
+        consumer_of(deployed_stream, consumer.name) if consumer.planned_action is not PlannedAction.REPLACED else None
+    )
     if current and not consumer.may_update:
         return
     unknown_stream = stream is None and deployed.seen and not deployed.streams(consumer.stream)
@@ -126,17 +128,19 @@ def _beyond_limits(
     consumer: DeclaredConsumer, declared: Declarations, deployed: Deployed, accounts: Accounts | None
 ) -> Iterator[ServerRefusal]:
     """Refusals of a new consumer by limits of its stream and account. If the stream is declared, JSD602 judges it."""
-    there = deployed.stream(consumer.stream)
-    if there is None or declared.stream_of(consumer) or consumer_of(there, consumer.name):
+    deployed_stream = deployed.stream(consumer.stream)
+    if deployed_stream is None or declared.stream_of(consumer) or consumer_of(deployed_stream, consumer.name):
         return
-    row = account_row(there.account, accounts)
-    yield from consumer_refusals.of_new(there.config, len(there.consumers), most_consumers(there.config, row))
+    row = account_row(deployed_stream.account, accounts)
+    yield from consumer_refusals.of_new(
+        deployed_stream.config, len(deployed_stream.consumers), most_consumers(deployed_stream.config, row)
+    )
 
 
 def _others(consumer: DeclaredConsumer, declared: Declarations, deployed: Deployed) -> list[tuple[str, ConsumerConfig]]:
     """Other consumers of its stream: as declared, else as they are."""
-    there = deployed.stream(consumer.stream)
-    known = {consumer.name: consumer.config for consumer in (there.consumers if there else ())}
+    deployed_stream = deployed.stream(consumer.stream)
+    known = {consumer.name: consumer.config for consumer in (deployed_stream.consumers if deployed_stream else ())}
     known |= {
         declared_consumer.name: declared_consumer.stored
         for declared_consumer in declared.beside(consumer)

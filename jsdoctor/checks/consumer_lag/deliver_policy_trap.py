@@ -128,13 +128,13 @@ def deliver_policy_trap_declared(manifests: Manifests, snapshots: SnapshotSeries
     deployed = Deployed(snapshots)
     for consumer in manifests.kept_consumers():
         stream = deployed.stream(consumer.stream)
-        there = consumer_of(stream, consumer.name)
+        deployed_consumer = consumer_of(stream, consumer.name)
         if unsure := indeterminate(consumer, *_STATED):
             yield unsure
         elif consumer.planned_action is PlannedAction.REPLACED:
             text = "the plan replaces this consumer: it is deleted with its position and starts again"
             yield _finding(consumer, f"{text}, by deliver policy {consumer.config.deliver_policy!r}", None)
-        elif stream is not None and there is None and (start := _start_problem(consumer, stream)):
+        elif stream is not None and deployed_consumer is None and (start := _start_problem(consumer, stream)):
             yield _finding(consumer, *start)
         elif _forgets_its_place(consumer.config):
             threshold = span(consumer.config.inactive_threshold_ns)

@@ -49,8 +49,8 @@ def expires_unacknowledged_declared(manifests: Manifests, snapshots: SnapshotSer
     known, deployed = Declarations(manifests), Deployed(snapshots)
     for consumer in manifests.kept_consumers():
         config = consumer.stored
-        declared, there = known.stream_of(consumer), deployed.stream(consumer.stream)
-        stored = declared.stored if declared else there.config if there else None
+        declared, deployed_stream = known.stream_of(consumer), deployed.stream(consumer.stream)
+        stored = declared.stored if declared else deployed_stream.config if deployed_stream else None
         unsure = indeterminate(consumer, "ack_wait", "backoff", "max_deliver", "ack_policy")
         if declared and _redelivers(config):
             unsure = unsure or indeterminate(declared, "max_age", "retention")

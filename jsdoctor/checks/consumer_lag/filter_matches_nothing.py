@@ -116,8 +116,8 @@ def filter_matches_nothing_declared(manifests: Manifests, snapshots: SnapshotSer
     known, deployed = Declarations(manifests), Deployed(snapshots)
     for consumer in manifests.kept_consumers():
         filters = consumer.stored.filters
-        declared, there = known.stream_of(consumer), deployed.stream(consumer.stream)
-        stream = declared.stored if declared else there.config if there else None
+        declared, deployed_stream = known.stream_of(consumer), deployed.stream(consumer.stream)
+        stream = declared.stored if declared else deployed_stream.config if deployed_stream else None
         if unsure := indeterminate(consumer, "filter_subject", "filter_subjects", "stream_name"):
             yield unsure
         elif not filters:

@@ -12,7 +12,7 @@ from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.subjects import overlaps_any, subject_contains
 from jsdoctor.model.wording import counted
 
-_HOW = {
+_DIFFERENCES = {
     Nearness.CASE: "differs in upper and lower case only",
     Nearness.LETTER: "differs in one letter",
     Nearness.END: "differs in its last letter",
@@ -25,14 +25,14 @@ def filter_near_miss(snapshots: SnapshotSeries, subjects: NearSubjects | None, p
     """Compare filters that never matched with subjects that have messages: the server accepts misspelt filters."""
     least = params.integer("min_messages")
     for stream, consumer in snapshots.last.led_consumers():
-        filters = [candidate for candidate in consumer.config.filters if _may_be_wrong(candidate, stream)]
+        filters = [own_filter for own_filter in consumer.config.filters if _may_be_wrong(own_filter, stream)]
         if not filters:
             continue
         several = len(consumer.config.filters) > 1
         if not stream.state.messages or (_has_matched(consumer) and not several):
             yield passed(consumer.subject)
             continue
-        seen = [subjects.of(stream.account, stream.name, candidate) if subjects else None for candidate in filters]
+        seen = [subjects.of(stream.account, stream.name, own_filter) if subjects else None for own_filter in filters]
         missed = [(known, near) for known in seen if known and (near := _intended_subject(known, consumer, least))]
         if missed:
             yield _finding(stream, consumer, *missed[0])
@@ -97,7 +97,7 @@ def _finding(stream: Stream, consumer: Consumer, missed: FilterSubjects, near: N
     return failed(
         consumer.subject,
         f"{nothing} its filter {missed.filter!r}, while {counted(near.messages, 'message')}"
-        f" {'is' if near.messages == 1 else 'are'} stored under {near.subject!r}, which {_HOW[near.nearness]}",
+        f" {'is' if near.messages == 1 else 'are'} stored under {near.subject!r}, which {_DIFFERENCES[near.nearness]}",
         consumer.observed("config.filter_subjects", list(consumer.config.filters)),
         *shown(consumer, "delivered.consumer_seq", "num_pending"),
         stream.observed(f"state.subjects[{near.subject}]", near.messages),

@@ -39,7 +39,7 @@ _MAX_MOVE_S = 10
 _SECOND_NS = 1_000_000_000
 
 _HIDDEN = "with max_deliver 1 the server does not keep count of the messages that it gave up"
-_HOW = "record the advisories: a stream on $JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.>, which --scan reads"
+_HOW_TO_RECORD = "record the advisories: a stream on $JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.>, which --scan reads"
 
 
 @check("consumer_lag.max_deliver_exhausted")
@@ -58,7 +58,7 @@ def max_deliver_exhausted(snapshots: SnapshotSeries, trend: Trend | None) -> Ite
         elif consumer.config.max_deliver > _ONCE or consumer.delivered.consumer_seq == 0:
             yield passed(consumer.subject)
         else:
-            yield unknown(consumer.subject, _HIDDEN, _HOW)
+            yield unknown(consumer.subject, _HIDDEN, _HOW_TO_RECORD)
 
 
 def _at_limit_and_stored(stream: Stream, consumer: Consumer) -> int:
@@ -167,27 +167,27 @@ def max_deliver_exhausted_recorded(advisories: AdvisoryStreams, snapshots: Snaps
     """
     led = {consumer.subject: (stream, consumer) for stream, consumer in snapshots.last.led_consumers()}
     for read in advisories.streams:
-        for about in read.recorded(AdvisoryKind.MAX_DELIVER):
-            subject = Subject(kind="consumer", name=about.consumer, account=read.account, stream=about.stream)
+        for advisory in read.recorded(AdvisoryKind.MAX_DELIVER):
+            subject = Subject(kind="consumer", name=advisory.consumer, account=read.account, stream=advisory.stream)
             if subject not in led:
                 continue
             stream, consumer = led[subject]
-            left = [seq for seq in about.sequences if stream.state.first_seq <= seq <= stream.state.last_seq]
+            left = [seq for seq in advisory.sequences if stream.state.first_seq <= seq <= stream.state.last_seq]
             known = consumer.config.max_deliver == _ONCE or _at_limit_and_stored(stream, consumer) > 0
-            if not (left and known) or (consumer.created and moment(about.last_ns) < consumer.created):
+            if not (left and known) or (consumer.created and moment(advisory.last_ns) < consumer.created):
                 continue
             reader = reader_of_advisories(snapshots.last, stream, consumer)
             yield failed(
                 subject,
-                f"stream {read.stream} recorded that {counted(about.count, 'message')} reached max_deliver"
+                f"stream {read.stream} recorded that {counted(advisory.count, 'message')} reached max_deliver"
                 f" ({consumer.config.max_deliver:,}) without an acknowledgement in time, of those still in the stream"
                 f" {listed((f'{seq:,}' for seq in left), _SEQUENCES_SHOWN)}: this consumer does not deliver them again"
                 f"{_advisory_reader_text(reader, None)}",
-                read.observed(about.kind, left),
+                read.observed(advisory.kind, left),
                 severity=Severity.INFO if reader else None,
                 confidence=Confidence.MEDIUM,
                 measured=(len(left), 0, "count"),
-                between=(moment(about.first_ns), moment(about.last_ns)),
+                between=(moment(advisory.first_ns), moment(advisory.last_ns)),
             )
 
 

@@ -27,10 +27,10 @@ def paused_or_inactive_soon(snapshots: SnapshotSeries, params: Params) -> Iterat
         soon = 0 < config.inactive_threshold_ns < shortest
         if soon and config.durable_name and not stream.name.startswith(_OWN_STREAMS):
             has_client = consumer.push_bound if config.is_push else consumer.num_waiting > 0
-            then = " and the messages that only it was waiting for" if stream.config.retention != "limits" else ""
+            also_lost = " and the messages that only it was waiting for" if stream.config.retention != "limits" else ""
             yield failed(
                 consumer.subject,
-                f"this durable and its position are deleted{then} once no client has requested messages for "
+                f"this durable and its position are deleted{also_lost} once no client has requested messages for "
                 f"{span(config.inactive_threshold_ns)}"
                 + (
                     ""

@@ -49,14 +49,14 @@ def redelivery_high(trend: Trend, params: Params) -> Iterator[Finding]:
             reason = f"{repeats:,} of {deliveries:,} deliveries between the samples were repeated: too few for a share"
             yield suspected(last.subject, reason, "run with a longer --interval, e.g. 30s")
         else:
-            over = _is_over(last)
-            severe = share.reaches(fail_at, enough) and not over
-            tried = "" if severe or over else _refusals_text(history, repeats)
-            few = not (severe or over or tried) and repeats < enough and _repeats_end(history)
-            severity = Severity.ERROR if severe else Severity.INFO if over or tried or few else Severity.WARNING
+            is_over = _is_over(last)
+            severe = share.reaches(fail_at, enough) and not is_over
+            tried = "" if severe or is_over else _refusals_text(history, repeats)
+            few = not (severe or is_over or tried) and repeats < enough and _repeats_end(history)
+            severity = Severity.ERROR if severe else Severity.INFO if is_over or tried or few else Severity.WARNING
             text = (
                 f"at least {repeats:,} of {deliveries:,} deliveries in {history.elapsed_s:.0f}s were repeats: their"
-                f" messages {tried or _why(history, repeats)}{_OVER if over else _FEW if few else ''}"
+                f" messages {tried or _cause_text(history, repeats)}{_OVER if is_over else _FEW if few else ''}"
             )
             yield _finding(history, share, fail_at if severe else warn_at, severity, text)
 
@@ -107,7 +107,7 @@ def _is_over(last: Consumer) -> bool:
     return shown_or(lambda: last.num_ack_pending, 1) == 0
 
 
-def _why(history: ConsumerHistory, repeats: int) -> str:
+def _cause_text(history: ConsumerHistory, repeats: int) -> str:
     """Why messages are repeated: refused, if there are more repeats than timeouts of all messages can cause.
 
     They are of messages between the ack floor and the newest delivery (server: consumer.go processNak, checkPending).

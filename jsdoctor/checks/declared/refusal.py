@@ -158,5 +158,5 @@ def of_negative_numbers(config: StreamConfig | ConsumerConfig) -> Iterator[Serve
     limits = config.consumer_limits if isinstance(config, StreamConfig) else None
     if limits and (limits.max_ack_pending < -1 or limits.inactive_threshold_ns < 0):
         name = "max_ack_pending" if limits.max_ack_pending < -1 else "inactive_threshold"
-        then = "servers take it, and set no limit; leave it out if that is intended"
-        yield ServerRefusal("consumer_limits", f"consumer_limits.{name} is negative: {then}", 0)
+        effect = "servers take it, and set no limit; leave it out if that is intended"
+        yield ServerRefusal("consumer_limits", f"consumer_limits.{name} is negative: {effect}", 0)

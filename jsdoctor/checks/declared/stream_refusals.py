@@ -222,14 +222,14 @@ def _consumer_limits(
     if wanted == was:
         return
     for zero_counts in (False, True):
-        over = sorted(
+        exceeding = sorted(
             name
             for name, consumer in consumers.items()
             if _exceeds(consumer.max_ack_pending, wanted.max_ack_pending, zero_counts)
             or _exceeds(consumer.inactive_threshold_ns, wanted.inactive_threshold_ns, zero_counts)
         )
-        if over:
-            text = f"consumer_limits are below what consumer {over[0]} has"
+        if exceeding:
+            text = f"consumer_limits are below what consumer {exceeding[0]} has"
             yield ServerRefusal("consumer_limits", text, 0, before=_ZERO_IS_NONE if zero_counts else None)
             return
 
@@ -441,9 +441,9 @@ def _origin(
     if origin.external is not None:
         yield from _external(field, origin.external.api, origin.external.deliver)
         return
-    there = known(origin.name)
-    if there is not None and 0 < config.max_msg_size < there.max_msg_size:
-        text = f"max_msg_size {config.max_msg_size:,} is below the {there.max_msg_size:,} of {origin.name}"
+    origin_config = known(origin.name)
+    if origin_config is not None and 0 < config.max_msg_size < origin_config.max_msg_size:
+        text = f"max_msg_size {config.max_msg_size:,} is below the {origin_config.max_msg_size:,} of {origin.name}"
         yield ServerRefusal("max_msg_size", text, codes.size)
 
 
@@ -492,8 +492,8 @@ def _origin_cycle(config: StreamConfig, known: KnownStream) -> Iterator[ServerRe
                     field = "mirror" if config.mirror else "sources"
                     yield ServerRefusal(field, f"{stream.name} reads from {origin.name}, which is a cycle")
                     return
-            elif there := known(origin.name):
-                waiting.append(there)
+            elif origin_config := known(origin.name):
+                waiting.append(origin_config)
 
 
 def _local(stream: StreamConfig) -> Sequence[SourceConfig]:

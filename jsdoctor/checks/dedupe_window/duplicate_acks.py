@@ -64,7 +64,7 @@ def _finding_captured(view: View, params: Params) -> Finding:
     return failed(
         where,
         f"{publishing.duplicates:,} of {publishing.acks:,} acknowledgements say that the message was there already"
-        f"{view.who}{zero if publishing.unproven else ''}{_why(view)}",
+        f"{view.who}{zero if publishing.unproven else ''}{_cause_text(view)}",
         *observed(
             view,
             duplicate_acks=publishing.duplicates,
@@ -78,7 +78,7 @@ def _finding_captured(view: View, params: Params) -> Finding:
     )
 
 
-def _why(view: View) -> str:
+def _cause_text(view: View) -> str:
     publishing = view.nats.publishing
     if not publishing.retries:
         return "; their first copies are not in this capture"

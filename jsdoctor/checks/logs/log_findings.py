@@ -43,22 +43,22 @@ def finding_of(
     )
 
 
-def detailed_finding(source: Burst | LogIncident, what: str, then: str, severity: Severity | None = None) -> Finding:
+def detailed_finding(source: Burst | LogIncident, what: str, effect: str, severity: Severity | None = None) -> Finding:
     """A finding whose message has the usual form: what it is, its story, and what follows or what to do."""
-    return finding_of(source, f"{what}: {source.story}; {then}", severity)
+    return finding_of(source, f"{what}: {source.story}; {effect}", severity)
 
 
 def findings_by_subject(
     incidents: Iterable[LogIncident],
     what: str,
-    then: str,
+    effect: str,
     unresolved: Severity | None = None,
     repeated: Severity = Severity.WARNING,
 ) -> Iterator[Finding]:
     """One finding for each notable incident, a pass for the others."""
     for incident in incidents:
         if incident.notable:
-            yield detailed_finding(incident, what, then, incident.severity(unresolved, repeated))
+            yield detailed_finding(incident, what, effect, incident.severity(unresolved, repeated))
         else:
             yield passed(incident.subject)
 

@@ -58,30 +58,30 @@ def api_requests_recorded(advisories: AdvisoryStreams, params: Params) -> Iterat
     """One finding for each client that recorded audit advisories name."""
     for read in advisories.streams:
         by_client: dict[Subject, list[RecordedAdvisories]] = defaultdict(list)
-        for about in read.recorded(AdvisoryKind.API_AUDIT):
-            by_client[Subject(kind="client", name=about.client, account=about.account)].append(about)
+        for entry in read.recorded(AdvisoryKind.API_AUDIT):
+            by_client[Subject(kind="client", name=entry.client, account=entry.account)].append(entry)
         for client, refused in by_client.items():
-            yield _recorded(read, client, sorted(refused, key=lambda about: -about.count), params.integer("errors"))
+            yield _recorded(read, client, sorted(refused, key=lambda entry: -entry.count), params.integer("errors"))
         if not by_client:
             yield passed(read.subject)
 
 
 def _recorded(read: StoredStream, client: Subject, refused: list[RecordedAdvisories], errors: int) -> Finding:
     """The failures of one client. Only errors that are not ordinary make it a warning."""
-    count = sum(about.count for about in refused)
-    others = [about for about in refused if about.err_code not in (*_NOT_FOUND, *_EXISTS)]
-    named = (others + [about for about in refused if about not in others])[:_SHOWN]
-    often = sum(about.count for about in others) >= errors
+    count = sum(entry.count for entry in refused)
+    others = [entry for entry in refused if entry.err_code not in (*_NOT_FOUND, *_EXISTS)]
+    named = (others + [entry for entry in refused if entry not in others])[:_SHOWN]
+    often = sum(entry.count for entry in others) >= errors
     return failed(
         client,
         f"{count:,} requests of this client to the JetStream API were refused in a day, as stream {read.stream}"
         f" recorded: {'; '.join(map(_recorded_text, named))}",
-        *(read.observed(f"{about.operation} {about.err_code}", about.count) for about in named),
+        *(read.observed(f"{entry.operation} {entry.err_code}", entry.count) for entry in named),
         severity=None if often else Severity.INFO,
         measured=(count, errors, "count"),
         between=period(*refused),
     )
 
 
-def _recorded_text(about: RecordedAdvisories) -> str:
-    return f"{about.operation} {about.count:,} times with '{about.reason}' ({about.err_code}), last {about.subject}"
+def _recorded_text(entry: RecordedAdvisories) -> str:
+    return f"{entry.operation} {entry.count:,} times with '{entry.reason}' ({entry.err_code}), last {entry.subject}"

@@ -46,7 +46,7 @@ def _finding(view: View, cut: _Reset, params: Params) -> Finding:
     )
     return failed(
         view.subject,
-        f"{cut.direction.sender} reset the connection (RST) while it was in use{''.join(_words(view, cut))}{view.who}",
+        f"{cut.direction.sender} reset the connection (RST) while it was in use{''.join(_parts(view, cut))}{view.who}",
         *observed(
             view,
             sent_by=cut.direction.sender,
@@ -61,7 +61,7 @@ def _finding(view: View, cut: _Reset, params: Params) -> Finding:
     )
 
 
-def _words(view: View, cut: _Reset) -> Iterator[str]:
+def _parts(view: View, cut: _Reset) -> Iterator[str]:
     if cut.unanswered:
         noun = "publish" if cut.unanswered == 1 else "publishes"
         yield f"; {cut.unanswered:,} {noun} to JetStream had no reply yet"

@@ -58,7 +58,7 @@ def _finding(view: View, direction: DirectionView, params: Params) -> Finding:
     )
     return failed(
         view.subject,
-        f"from {direction.sender} to {direction.receiver} {', '.join(_words(flow, late))}: {ORDER_IS_SAFE}"
+        f"from {direction.sender} to {direction.receiver} {', '.join(_message_parts(flow, late))}: {ORDER_IS_SAFE}"
         f"{_cost(flow)}{lower_bound(view, flow)}",
         *observed(
             view,
@@ -82,7 +82,7 @@ def _finding(view: View, direction: DirectionView, params: Params) -> Finding:
     )
 
 
-def _words(flow: Flow, late: Share) -> Iterator[str]:
+def _message_parts(flow: Flow, late: Share) -> Iterator[str]:
     order = flow.reordering
     if order.segments:
         yield (

@@ -124,9 +124,9 @@ def consumer_ahead_logged(logs: LogEvidence) -> Iterator[Finding]:
     for burst in bursts(logs, "consumer-delivered-ahead", "consumer-acked-ahead", "consumer-floor-ahead", calm=False):
         only = {item.signature for item in burst.found}
         repaired = only == {"consumer-delivered-ahead"}
-        then = f"the server moved it back, {_LOST}" if repaired else _LOST
+        effect = f"the server moved it back, {_LOST}" if repaired else _LOST
         acks = only == {"consumer-acked-ahead"}
-        yield detailed_finding(burst, _position_text(burst), then, Severity.ERROR if repaired or acks else None)
+        yield detailed_finding(burst, _position_text(burst), effect, Severity.ERROR if repaired or acks else None)
 
 
 def _position_text(burst: Burst) -> str:

@@ -34,12 +34,12 @@ def consumer_behind(trend: Trend) -> Iterator[Finding]:
         if next_seq >= history.streams[0].state.first_seq:
             if missed := _missed_while_reading(history):
                 text = f"{counted(missed, 'message')} left the stream before this consumer got them, within"
-                then = "it reads on, more slowly than messages are removed in front of it"
-                yield _finding(history, f"{text} {span(int(history.elapsed_s * 1e9))}: {then}", missed)
+                effect = "it reads on, more slowly than messages are removed in front of it"
+                yield _finding(history, f"{text} {span(int(history.elapsed_s * 1e9))}: {effect}", missed)
             elif missed := _missed_by_removal_of_all(history):
                 text = f"at least {counted(missed, 'message')} that waited for it are gone without a delivery: within"
-                then = "all that the stream held was removed, by a purge, a rollup or limits"
-                text = f"{text} {span(int(history.elapsed_s * 1e9))} {then}"
+                effect = "all that the stream held was removed, by a purge, a rollup or limits"
+                text = f"{text} {span(int(history.elapsed_s * 1e9))} {effect}"
                 yield _finding(history, text, missed, Severity.INFO, Confidence.MEDIUM)
             else:
                 yield passed(consumer.subject)

@@ -143,7 +143,7 @@ def stream_went_back_history(history: History, params: Params) -> Iterator[Findi
     return went_back(history.streams(), params)
 
 
-_WHY = "limits, purges and acknowledgements explain that, or messages were lost: the log cannot tell"
+_POSSIBLE_CAUSES = "limits, purges and acknowledgements explain that, or messages were lost: the log cannot tell"
 
 
 @check("sequence_mismatch.restored_less_logged")
@@ -163,7 +163,9 @@ def restored_less_logged(logs: LogEvidence, snapshots: SnapshotSeries | None) ->
             why = "its server found damaged messages of that stream when it started: what it could not read is lost"
             yield _finding(fall, None, why, Confidence.MEDIUM)
         elif _ended_uncleanly(logs, fall):
-            yield _finding(fall, Severity.WARNING, f"the server had not stopped in order; {_WHY}", Confidence.LOW)
+            yield _finding(
+                fall, Severity.WARNING, f"the server had not stopped in order; {_POSSIBLE_CAUSES}", Confidence.LOW
+            )
         else:
             yield passed(fall.subject)
 

@@ -156,8 +156,8 @@ def stream_recreated_logged(logs: LogEvidence) -> Iterator[Finding]:
         yield _restored_logged(burst, text, None)
     for burst in bursts(logs, "stream-restore-started", calm=False):
         if burst.subject not in {failure.subject for failure in failures}:
-            then = "sequences go on where the backup ends; clients that were further expect more than there is"
-            yield _restored_logged(burst, f"a restore from a backup was {burst.story}: {then}", Severity.INFO)
+            effect = "sequences go on where the backup ends; clients that were further expect more than there is"
+            yield _restored_logged(burst, f"a restore from a backup was {burst.story}: {effect}", Severity.INFO)
 
 
 def _restored_logged(burst: Burst, text: str, severity: Severity | None) -> Finding:

@@ -95,8 +95,8 @@ def account_unresolved_logged(logs: LogEvidence) -> Iterator[Finding]:
     for burst in failures:
         what = "; ".join(dict.fromkeys(_FAILED[occurrence.signature] for occurrence in burst.found))
         reason = f" ({burst.values('reason')})" if burst.values("reason") else ""
-        then = "meanwhile its clients cannot log in there"
-        yield finding_of(burst, f"{what}{reason}: {burst.story}; {then}", _severity(logs, burst))
+        effect = "meanwhile its clients cannot log in there"
+        yield finding_of(burst, f"{what}{reason}: {burst.story}; {effect}", _severity(logs, burst))
     for burst in expired:
         yield finding_of(burst, f"the JWT of its account has expired, so it was disconnected: {burst.story}")
 

@@ -44,7 +44,7 @@ def certificate_expiring(servers: Servers, params: Params) -> Iterator[Finding]:
             severity = Severity.CRITICAL if expired else None if left_ns <= fail_ns else Severity.WARNING
             yield failed(
                 server.subject,
-                "; ".join(map(_words, late)),
+                "; ".join(map(_certificate_text, late)),
                 *(server.observed(certificate.path, certificate.not_after) for certificate in late),
                 server.observed("now", server.varz.now if server.varz else None),
                 severity=severity,
@@ -85,7 +85,7 @@ def _ns(duration: timedelta) -> int:
     return duration // timedelta(microseconds=1) * 1000
 
 
-def _words(certificate: Certificate) -> str:
+def _certificate_text(certificate: Certificate) -> str:
     when, name = f"{certificate.not_after:%Y-%m-%d %H:%M} UTC", f"its certificate for {certificate.listener}"
     refused = "refused by every side that verifies it"
     if certificate.left <= timedelta():

@@ -141,7 +141,7 @@ def _closings(server: Server, closed: Sequence[ClientConnection]) -> Iterator[Ob
 _UNABLE = ("connection-not-accepted", "listener-failed")
 _FULL = ("connection-refused-server-full", "connection-refused-account-full", "connection-refused-tls-rate")
 _ALL_REFUSED = (*_UNABLE, "connection-refused-server-full", "client-refused-full")
-_WHY = {
+_REASONS = {
     "connection-refused-server-full": "max_connections of the server was reached",
     "connection-refused-account-full": "the connections that an account may have were used up",
     "connection-refused-tls-rate": "more TLS connections came in a second than the server takes",
@@ -161,14 +161,14 @@ def connection_flood_logged(logs: LogEvidence) -> Iterator[Finding]:
     ]
     for burst in log_bursts:
         unable = any(occurrence.signature in _UNABLE for occurrence in burst.found)
-        yield finding_of(burst, _words(burst), Severity.ERROR if unable and is_recent(logs, burst) else None)
+        yield finding_of(burst, _refusals_text(burst), Severity.ERROR if unable and is_recent(logs, burst) else None)
 
 
-def _words(burst: Burst) -> str:
-    why = "; ".join(dict.fromkeys(_WHY[occurrence.signature] for occurrence in burst.found))
+def _refusals_text(burst: Burst) -> str:
+    why = "; ".join(dict.fromkeys(_REASONS[occurrence.signature] for occurrence in burst.found))
     who = f", from {burst.values('address')}" if burst.values("address") else ""
     reasons = [dict(line.fields).get("reason", "") for occurrence in burst.found for line in occurrence.exemplars]
     reason = f" ({reasons[-1]})" if any(reasons) else ""
     all_of_them = any(occurrence.signature in _ALL_REFUSED for occurrence in burst.found)
-    then = ". Meanwhile no other client could connect, operators included" if all_of_them else ""
-    return f"{why}{reason}: {burst.story}{who}{then}"
+    effect = ". Meanwhile no other client could connect, operators included" if all_of_them else ""
+    return f"{why}{reason}: {burst.story}{who}{effect}"

@@ -155,7 +155,7 @@ def _observed(closings: Sequence[_Closing]) -> Iterator[Observation]:
 
 
 _CLOSED = ("connection-closed-for-good", "connection-closed-for-good-in-java")
-_THEN = (
+_EFFECT = (
     "a client that has used up its attempts to reconnect closes the connection and does not come back before the"
     " application is started again, unless the application closed it itself"
 )
@@ -167,7 +167,7 @@ def connections_brief_logged(logs: LogEvidence, params: Params) -> Iterator[Find
     for burst in bursts(logs, *_CLOSED, subjects=client_of, calm=False):
         lasting = burst.count >= params.integer("closed_often") and _lasts(burst, params.integer("closed_for"))
         severity = None if lasting and is_recent(logs, burst) else Severity.INFO
-        yield detailed_finding(burst, "it uses a connection that is closed", _THEN, severity)
+        yield detailed_finding(burst, "it uses a connection that is closed", _EFFECT, severity)
 
 
 def _lasts(burst: Burst, for_ns: int) -> bool:

@@ -49,14 +49,14 @@ def _judged(holder: Server | Account, fills: Iterable[ServerLimitUse], params: P
     allotted = worst.kind == "reserved" and isinstance(holder, Account)
     return failed(
         holder.subject,
-        "; ".join(_words(holder, fill, fail_at) for fill in sorted(late, key=lambda f: -f.ratio)),
+        "; ".join(_message(holder, fill, fail_at) for fill in sorted(late, key=lambda f: -f.ratio)),
         *(observation for fill in late for observation in _evidence(holder, fill)),
         severity=None if full else Severity.INFO if allotted else Severity.WARNING,
         measured=(worst.ratio, limit, "ratio"),
     )
 
 
-def _words(holder: Server | Account, fill: ServerLimitUse, fail_at: float) -> str:
+def _message(holder: Server | Account, fill: ServerLimitUse, fail_at: float) -> str:
     owner = "server" if isinstance(holder, Server) else "account"
     text = f"{fill.value:,} of the {owner}'s {fill.limit:,} bytes of {fill.what} are {fill.kind}"
     if fill.kind == "reserved":
@@ -103,8 +103,8 @@ def storage_limit_logged(logs: LogEvidence) -> Iterator[Finding]:
         ),
     ]
     for burst, what, error_text in result:
-        then = f"; every publish beyond it gets {error_text}, and health checks stay ok" if error_text else ""
-        yield finding_of(burst, f"{what}: {burst.story}{then}", None if is_recent(logs, burst) else Severity.WARNING)
+        effect = f"; every publish beyond it gets {error_text}, and health checks stay ok" if error_text else ""
+        yield finding_of(burst, f"{what}: {burst.story}{effect}", None if is_recent(logs, burst) else Severity.WARNING)
 
 
 class ServerLimitUse(msgspec.Struct, frozen=True):

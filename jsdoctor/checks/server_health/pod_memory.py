@@ -11,7 +11,7 @@ from jsdoctor.model.kubernetes import KubernetesFacts, ServerPod
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import UNLIMITED, JetStreamStats, Server, Servers
 
-_HOW = "allow `get` on pods/proxy, or give a NATS login"
+_HOW_TO_GET = "allow `get` on pods/proxy, or give a NATS login"
 _REPORTS_GOMEMLIMIT = (2, 11, 2)
 """From this version on all report it; 2.10.28 and 2.10.29 do, too (server: monitor.go Varz)."""
 
@@ -58,7 +58,7 @@ def _judged(facts: KubernetesFacts, pod: ServerPod, server: Server | None, share
             remedy={**facts.remedy},
         )
     if _stats(server) is None:
-        return unknown(pod.subject, "how much JetStream may store in memory is not known", _HOW)
+        return unknown(pod.subject, "how much JetStream may store in memory is not known", _HOW_TO_GET)
     return passed(pod.subject)
 
 

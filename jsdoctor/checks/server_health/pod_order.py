@@ -11,7 +11,7 @@ from jsdoctor.model.kubernetes import ContainerProbe, KubernetesFacts, ProbeScop
 from jsdoctor.model.server import Server, Servers
 
 _NEEDS_OTHERS = (ProbeScope.META_GROUP, ProbeScope.ASSETS)
-_HOW = "allow `get` on pods/proxy, or give a NATS login"
+_HOW_TO_GET = "allow `get` on pods/proxy, or give a NATS login"
 
 
 @check("server_health.pod_order")
@@ -30,7 +30,7 @@ def pod_order(kubernetes: KubernetesFacts, servers: Servers | None) -> Iterator[
         subject = Subject(kind="cluster", name=owner)
         seen = [server for pod in pods if (server := shown.get(pod.name)) is not None and server.jetstream is not None]
         if group.ordered and not seen:
-            yield unknown(subject, "whether its servers have JetStream is not known", _HOW)
+            yield unknown(subject, "whether its servers have JetStream is not known", _HOW_TO_GET)
         elif group.ordered and any(s.cluster and s.jetstream and not s.jetstream.disabled for s in seen):
             yield _judged(kubernetes, group, pods, shown)
         else:
@@ -44,7 +44,7 @@ def _judged(
     scopes = [scope for pod in pods for scope in _scopes(pod, shown.get(pod.name))]
     probe = next((probe for probe, scope in scopes if scope in _NEEDS_OTHERS), None)
     if probe is None and any(scope is ProbeScope.SERVER for _, scope in scopes):
-        return unknown(subject, "its probes need the meta group up to 2.10, and the version is not known", _HOW)
+        return unknown(subject, "its probes need the meta group up to 2.10, and the version is not known", _HOW_TO_GET)
     if probe is None:
         return passed(subject)
     return failed(

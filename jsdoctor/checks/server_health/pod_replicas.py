@@ -12,7 +12,7 @@ from jsdoctor.model.snapshot import SnapshotSeries, Stream
 
 _NODES_JUDGED = 2
 """Fewest nodes of pods that are judged; JSD832 reports pods on a single node."""
-_HOW = "give each server the name of its pod, as the Helm chart does: server_name: $POD_NAME"
+_HOW_TO_NAME = "give each server the name of its pod, as the Helm chart does: server_name: $POD_NAME"
 
 
 @check("server_health.replicas_on_one_node")
@@ -25,7 +25,7 @@ def replicas_on_one_node(kubernetes: KubernetesFacts, snapshots: SnapshotSeries)
     placed = [(stream, members) for stream in snapshots.last.led_streams() if len(members := _members(stream)) > 1]
     if placed and not any(nodes.keys() & members for _, members in placed):
         subject = Subject(kind="cluster", name=f"namespace {kubernetes.namespace}")
-        yield unknown(subject, "no server that holds a replica has the name of a pod", _HOW)
+        yield unknown(subject, "no server that holds a replica has the name of a pod", _HOW_TO_NAME)
         return
     for stream, members in placed:
         if not nodes.keys() & members or any(members >= group for group in groups):
@@ -53,7 +53,7 @@ def _judged(facts: KubernetesFacts, stream: Stream, members: set[str], nodes: di
         )
     if count + len(missing) > max(1, spare):
         reason = f"the nodes of {', '.join(missing)} are not known: no pod of that name has a node"
-        return unknown(stream.subject, reason, _HOW)
+        return unknown(stream.subject, reason, _HOW_TO_NAME)
     return passed(stream.subject)
 
 

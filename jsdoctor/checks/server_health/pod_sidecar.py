@@ -59,5 +59,5 @@ def _judged(subject: Subject, sidecar: Sidecar, shown: Observation, how_to_get: 
 
 
 def _shown(port: SidecarPort, declared: str) -> str:
-    by = " and ".join(port.undeclared) or "any Service"
-    return f"port {port.number} is not declared as {declared} by {by}"
+    undeclared_by = " and ".join(port.undeclared) or "any Service"
+    return f"port {port.number} is not declared as {declared} by {undeclared_by}"

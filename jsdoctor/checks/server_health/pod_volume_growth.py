@@ -59,7 +59,7 @@ def _store_claim(facts: KubernetesFacts, pod: ServerPod, stats: JetStreamStats) 
     directory = stats.config.store_dir if stats.config else None
     if not directory or not pod.mounts:
         return next(iter(claims.values())) if len(claims) == 1 else None
-    over = [
+    exceeding = [
         (path, name) for name, path in pod.mounts.items() if f"{directory}/".startswith(f"{path.removesuffix('/')}/")
     ]
-    return claims.get(max(over)[1]) if over else None
+    return claims.get(max(exceeding)[1]) if exceeding else None

@@ -185,7 +185,7 @@ def _finding(server: str, runs: Sequence[ProcessRun], broken: Sequence[ProcessRu
     last = (broken or runs)[-1]
     return failed(
         Subject(kind="server", name=server),
-        "; ".join(_words(broken, panics, loop, last))
+        "; ".join(_message_parts(broken, panics, loop, last))
         + ("; perhaps only the file that reports its end is missing" if doubtful else ""),
         *(_observed(run) for run in (broken or runs)[-_RUNS_SHOWN:]),
         severity=severity,
@@ -207,7 +207,7 @@ def _stopped_and_started(loop: CrashLoop, runs: Sequence[ProcessRun]) -> Finding
     )
 
 
-def _words(
+def _message_parts(
     broken: Sequence[ProcessRun], panics: Sequence[ProcessRun], loop: CrashLoop | None, last: ProcessRun
 ) -> Iterator[str]:
     if loop:

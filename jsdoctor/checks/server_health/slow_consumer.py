@@ -95,7 +95,7 @@ def _slow_consumers(connections: Iterable[ClientConnection]) -> list[ClientConne
     return [connection for connection in connections if connection.reason.startswith(_REASON)]
 
 
-def _words(counts: dict[str, int]) -> str:
+def _counts_text(counts: dict[str, int]) -> str:
     """Such as `clients 2, routes 1`: a slow connection can count twice."""
     return ", ".join(f"{kind} {count:,}" for kind, count in counts.items())
 
@@ -114,15 +114,15 @@ def _who(cut_off: Sequence[ClientConnection]) -> str:
 def _finding(server: Server, growth: dict[str, int], recent: Sequence[ClientConnection], when: str) -> Finding:
     links = any(kind != "clients" for kind in growth)
     lost = sum(growth.values()) or len(recent)
-    cut_off = f"slow readers were cut off {when}" + (f" ({_words(growth)})" if growth else "")
-    then = (
+    cut_off = f"slow readers were cut off {when}" + (f" ({_counts_text(growth)})" if growth else "")
+    effect = (
         "what goes over that link is late or lost, and leader elections may follow"
         if links
         else "they lose what core NATS sent them meanwhile and must connect again"
     )
     return failed(
         server.subject,
-        f"{cut_off}{f': {_who(recent)}' if recent else ''}; {then}",
+        f"{cut_off}{f': {_who(recent)}' if recent else ''}; {effect}",
         *_evidence(server),
         *_observed(server, recent),
         severity=Severity.ERROR if links else None,
@@ -136,7 +136,7 @@ def _counted_finding(server: Server, varz: Varz, cut_off: Sequence[ClientConnect
     who = f"; the last were {_who(cut_off)}" if cut_off else ""
     return failed(
         server.subject,
-        f"slow readers were counted{since} ({_words(_by_kind(varz))}){last or _NONE_LATELY}{who}",
+        f"slow readers were counted{since} ({_counts_text(_by_kind(varz))}){last or _NONE_LATELY}{who}",
         *_evidence(server),
         *_observed(server, cut_off),
         severity=Severity.INFO,

@@ -70,8 +70,8 @@ def _refusal(logs: LogEvidence, burst: Burst) -> Finding:
     last = max(lines, key=lambda line: (line.at.us if line.at else 0, line.offset), default=None)
     if last is None or not any(_serves_after(run, burst, last) for run in logs.runs):
         return finding_of(burst, message, Severity.ERROR)
-    then = "; a process of the server logged after it"
-    return finding_of(burst, message + then, Severity.WARNING if burst.count > 1 else Severity.INFO)
+    sequel = "; a process of the server logged after it"
+    return finding_of(burst, message + sequel, Severity.WARNING if burst.count > 1 else Severity.INFO)
 
 
 def _serves_after(run: ProcessRun, burst: Burst, line: Exemplar) -> bool:
@@ -89,10 +89,10 @@ def _fatal(server: str, runs: Sequence[ProcessRun]) -> Finding:
     failed_runs = [run for run in runs if run.end == "failed"]
     last, line = failed_runs[-1], failed_runs[-1].exemplar
     up = any(run.ready is not None or run.end in ("clean", "lame duck") for run in runs[runs.index(last) + 1 :])
-    then = "it has come up since" if up else "it has not come up since"
+    sequel = "it has come up since" if up else "it has not come up since"
     return failed(
         Subject(kind="server", name=server),
-        f"it failed {times(len(failed_runs))} with a fatal error, last at {last.last}: {last.fatal}; {then}",
+        f"it failed {times(len(failed_runs))} with a fatal error, last at {last.last}: {last.fatal}; {sequel}",
         Observation(line.file if line else server, "fatal line", last.fatal, zoned(last.last)),
         severity=None if not up else Severity.WARNING if len(failed_runs) > 1 else Severity.INFO,
         measured=(len(failed_runs), None, "count"),

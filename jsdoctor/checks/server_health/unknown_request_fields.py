@@ -23,10 +23,12 @@ _BETWEEN_SERVERS = {"sourcing"}
 def unknown_request_fields_logged(logs: LogEvidence, servers: Servers | None, params: Params) -> Iterator[Finding]:
     """Report unknown fields; servers before 2.12 log them and accept the request, so its sender does not notice."""
     for burst in bursts(logs, SIGNATURE, calm=False):
-        refusing = sorted({o.logged_by for o in burst.found if _refuses(o.logged_by, logs, servers)})
+        refusing = sorted(
+            {occurrence.logged_by for occurrence in burst.found if _refuses(occurrence.logged_by, logs, servers)}
+        )
         what = f"requests {burst.values('kind')} have a field that servers do not know: {burst.values('reason')}"
-        then = f"refused with 10025 by {', '.join(refusing)}" if refusing else _LATER
-        yield finding_of(burst, f"{what} ({burst.story}); {then}", _severity(burst, bool(refusing), params))
+        effect = f"refused with 10025 by {', '.join(refusing)}" if refusing else _LATER
+        yield finding_of(burst, f"{what} ({burst.story}); {effect}", _severity(burst, bool(refusing), params))
 
 
 def requests_to_refuse(logs: LogEvidence) -> Iterator[Occurrence]:

@@ -53,8 +53,8 @@ def configuration_refused_logged(logs: LogEvidence) -> Iterator[Finding]:
     """One finding for each application: servers do not log refused streams."""
     for burst in bursts(logs, *_REFUSED, subjects=client_of, calm=False):
         reason = burst.values("reason")
-        what, then = _ANY_REFUSED if _NO_TIER in reason else _STREAM_REFUSED
-        yield finding_of(burst, f"{what} ({reason}), {burst.story}: {then}", Severity.WARNING)
+        what, effect = _ANY_REFUSED if _NO_TIER in reason else _STREAM_REFUSED
+        yield finding_of(burst, f"{what} ({reason}), {burst.story}: {effect}", Severity.WARNING)
     for burst in bursts(logs, _EXISTS, subjects=client_of, calm=False):
         text = "it requests a stream that exists with other settings (10058)"
         yield finding_of(burst, f"{text}, {burst.story}: the stream stays as it is", Severity.INFO)
@@ -102,11 +102,11 @@ def _refusals(
 
     def known(name: str) -> StreamConfig | None:
         """A stream of the same account, as it is declared, else as it is deployed."""
-        there = deployed.stream(name)
-        return declared.config_of(stream.account, name) or (there.config if there else None)
+        deployed_stream = deployed.stream(name)
+        return declared.config_of(stream.account, name) or (deployed_stream.config if deployed_stream else None)
 
-    there = bool(deployed.streams(stream.name))
-    yield from stream_refusals.of_stream(config, known, creating=deployed.seen and not there)
+    is_there = bool(deployed.streams(stream.name))
+    yield from stream_refusals.of_stream(config, known, creating=deployed.seen and not is_there)
     if current:
         consumers = {consumer.name: consumer.config for consumer in current.consumers}
         yield from stream_refusals.of_change(config, current.config, consumers)
@@ -118,15 +118,17 @@ def _refusals(
 def _beyond_limits(
     stream: DeclaredStream, deployed: Deployed, limits: ResourceLimits, release: tuple[int, ...]
 ) -> Iterator[ServerRefusal]:
-    there = deployed.stream(stream.name)
+    deployed_stream = deployed.stream(stream.name)
     if deployed.doubt(stream, stream.name):
         return
     if stream.planned_action is PlannedAction.REPLACED:
-        replaced = there.config if there else None
+        replaced = deployed_stream.config if deployed_stream else None
         yield from limits.refusals(stream_as_checked(stream.config, release), None, replaced)
-    elif there is None or stream.may_update:
-        asked = stream.asked(there.config) if there else stream.config
-        yield from limits.refusals(stream_as_checked(asked, release), there.config if there else None)
+    elif deployed_stream is None or stream.may_update:
+        asked = stream.asked(deployed_stream.config) if deployed_stream else stream.config
+        yield from limits.refusals(
+            stream_as_checked(asked, release), deployed_stream.config if deployed_stream else None
+        )
 
 
 def _overlaps(

@@ -43,7 +43,9 @@ def mapped_away(snapshots: SnapshotSeries, mappings: AccountMappings, servers: S
         leafs = any(account.leafs for account in known)
         if away and (unseen or leafs):
             reason = unseen or "what is connected by leaf nodes may have a stream for the destination"
-            yield unknown(stream.subject, f"{_maps(away)}, which no stream that was seen captures; {reason}", _HOW)
+            yield unknown(
+                stream.subject, f"{_maps(away)}, which no stream that was seen captures; {reason}", _HOW_TO_FIND
+            )
         elif away:
             yield _away_finding(stream, away)
         elif lossy:
@@ -53,7 +55,7 @@ def mapped_away(snapshots: SnapshotSeries, mappings: AccountMappings, servers: S
 
 
 _ALL_PERCENT = 100
-_HOW = "nats stream ls --all on the other side, or run again when all servers respond"
+_HOW_TO_FIND = "nats stream ls --all on the other side, or run again when all servers respond"
 
 
 def _concerns(source: str, account: MappedAccount, stream: Stream) -> bool:

@@ -81,10 +81,10 @@ def breaches(stream: Stream, thresholds: Thresholds) -> Iterator[Breach]:
 def _peers(stream: Stream, thresholds: Thresholds) -> Iterator[Breach]:
     peers = stream.cluster.replicas if stream.cluster else ()
     if expected := thresholds.counts.get("peer-expect"):
-        there = 1 + len(peers)
-        if there != expected:
-            text = f"the stream has R{there}, peer-expect is {expected}"
-            yield Breach(text, "cluster.replicas", there, measured=(there, expected, "count"))
+        members = 1 + len(peers)
+        if members != expected:
+            text = f"the stream has R{members}, peer-expect is {expected}"
+            yield Breach(text, "cluster.replicas", members, measured=(members, expected, "count"))
     lag, seen_ns = thresholds.counts.get("peer-lag-critical"), thresholds.durations_ns.get("peer-seen-critical")
     for peer in peers:
         if lag and peer.lag > lag:

@@ -113,12 +113,12 @@ def _stalls(stream: Stream, history: StreamHistory | None, deployment: Deploymen
             " sequences: it went on with an origin that was recreated, and messages of both are mixed"
         )
         yield Stall(text, Severity.ERROR, origins[0].now.name if origins else "")
-    elif history and (by := ahead(history, deployment)):
+    elif history and (excess := ahead(history, deployment)):
         text = (
-            f"it is {by:,} sequences past its origin, which was recreated, restored or lost its end:"
-            f" the next {counted(by, 'message')} of the origin will not be copied"
+            f"it is {excess:,} sequences past its origin, which was recreated, restored or lost its end:"
+            f" the next {counted(excess, 'message')} of the origin will not be copied"
         )
-        yield Stall(text, Severity.ERROR, origins[0].now.name if origins else "", (by, 0, "count"))
+        yield Stall(text, Severity.ERROR, origins[0].now.name if origins else "", (excess, 0, "count"))
     elif history and all(map(is_heard, origins)) and (lost := missing(history, deployment)):
         if lost.for_ns < params.integer("min_stall"):
             return
@@ -241,10 +241,10 @@ def origin_stalled_logged(logs: LogEvidence) -> Iterator[Finding]:
     for burst in [*bursts(logs, *_WHILE_COPYING, calm=False), *bursts(logs, *_SETTING_UP)]:
         recreated = {item.signature for item in burst.found} == {"source-recreated"}
         severity = Severity.INFO if recreated else None if is_recent(logs, burst) else Severity.WARNING
-        yield finding_of(burst, _words(burst), severity)
+        yield finding_of(burst, _message_logged(burst), severity)
 
 
-def _words(burst: Burst) -> str:
+def _message_logged(burst: Burst) -> str:
     what = "; ".join(dict.fromkeys(_WHAT[occurrence.signature] for occurrence in burst.found))
     reasons = burst.values("reason")
     stuck = (

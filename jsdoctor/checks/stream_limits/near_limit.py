@@ -108,8 +108,8 @@ def near_limit_declared(manifests: Manifests, snapshots: SnapshotSeries | None, 
         if most <= 0:
             continue
         names, deployed_count = _consumers(stream, declared, deployed)
-        over = len(names) > max(most, deployed_count)
-        if not over and (most < least or len(names) / most < warn_at):
+        is_exceeded = len(names) > max(most, deployed_count)
+        if not is_exceeded and (most < least or len(names) / most < warn_at):
             yield passed(stream.subject)
             continue
         few = "those that are there stay, and no further one can be created"
@@ -117,9 +117,9 @@ def near_limit_declared(manifests: Manifests, snapshots: SnapshotSeries | None, 
         yield failed(
             stream.subject,
             f"{counted(len(names), 'consumer')} will want a place and max_consumers is {most:,}: "
-            + ("the server refuses the last of them (error 10026)" if over else few),
+            + ("the server refuses the last of them (error 10026)" if is_exceeded else few),
             stream.shows("max_consumers", most),
-            severity=Severity.ERROR if over else Severity.WARNING,
+            severity=Severity.ERROR if is_exceeded else Severity.WARNING,
             measured=(len(names), most, "count"),
         )
 
@@ -128,5 +128,5 @@ def _consumers(stream: DeclaredStream, declared: Declarations, deployed: Deploye
     """The names of declared and deployed consumers, and how many are deployed: servers keep those despite the limit."""
     names = {consumer.name for consumer in declared.consumers_of(stream)}
     current = deployed.stream(stream.name)
-    deployed_count = {consumer.name for consumer in (current.consumers if current else ())}
-    return names | deployed_count, len(deployed_count)
+    deployed_names = {consumer.name for consumer in (current.consumers if current else ())}
+    return names | deployed_names, len(deployed_names)

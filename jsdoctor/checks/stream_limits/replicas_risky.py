@@ -142,10 +142,10 @@ def replicas_risky_declared(
         elif room.exact is not None and wanted > room.exact:
             current = deployed.stream(stream.name)
             release = release_for(current, servers, connected) if current and room.exact == 1 else ()
-            then = "the server refuses the stream"
+            effect = "the server refuses the stream"
             if () < release < _REFUSES_MORE:
-                then = "servers before 2.14 take the number, keep one copy, and lose the stream at their next start"
-            yield _finding_declared(stream, f"R{wanted}, and {room.words}: {then}", Severity.ERROR)
+                effect = "servers before 2.14 take the number, keep one copy, and lose the stream at their next start"
+            yield _finding_declared(stream, f"R{wanted}, and {room.words}: {effect}", Severity.ERROR)
         elif wanted > 1 and room.least is None and room.words:
             yield unknown(
                 stream.subject,

@@ -199,8 +199,10 @@ def retention_trap_declared(manifests: Manifests, snapshots: SnapshotSeries | No
     """Judge declared retention by declared and deployed consumers; applications may create others."""
     declared, deployed = Declarations(manifests), Deployed(snapshots)
     for stream in manifests.kept_streams():
-        there = deployed.stream(stream.name)
-        configs = {consumer.name: consumer.config for consumer in (there.consumers if there else ())}
+        deployed_stream = deployed.stream(stream.name)
+        configs = {
+            consumer.name: consumer.config for consumer in (deployed_stream.consumers if deployed_stream else ())
+        }
         consumers = configs | {consumer.name: consumer.stored for consumer in declared.consumers_of(stream)}
         if unsure := indeterminate(stream, "retention", "subjects", "max_age"):
             yield unsure
@@ -217,8 +219,8 @@ def retention_trap_declared(manifests: Manifests, snapshots: SnapshotSeries | No
             )
         elif not consumers:
             queue = stream.stored.retention == "workqueue"
-            kind, then = ("work queue", "messages pile up") if queue else ("interest stream", _DROPPED)
-            text = f"no manifest declares a consumer of this {kind}: until an application creates one, {then}"
+            kind, effect = ("work queue", "messages pile up") if queue else ("interest stream", _DROPPED)
+            text = f"no manifest declares a consumer of this {kind}: until an application creates one, {effect}"
             yield _finding(stream, text, Severity.INFO)
         elif idle := _uncovered_declared(stream, consumers):
             yield _finding(

@@ -46,8 +46,8 @@ def _shared(copy: Stream, source: SourceConfig, origin: Stream) -> list[str]:
     """Subjects that both listen to and that the source takes."""
     transformed = [transform.src or ">" for transform in source.subject_transforms]
     wanted = transformed or [source.filter_subject or ">"]
-    both = {common_subject(own, other) for own in copy.config.subjects for other in origin.config.subjects} - {""}
-    return sorted({common_subject(subject, taken) for subject in both for taken in wanted} - {""})
+    common = {common_subject(own, other) for own in copy.config.subjects for other in origin.config.subjects} - {""}
+    return sorted({common_subject(subject, taken) for subject in common for taken in wanted} - {""})
 
 
 def _finding(copy: Stream, shared: list[tuple[Stream, list[str]]]) -> Finding:

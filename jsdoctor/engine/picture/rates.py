@@ -141,7 +141,7 @@ def rates(report: Report, evidence: EvidenceSet) -> tuple[ChartSeries, ...]:
                 for first, last, count in occurrence.histogram.spans()
                 if LogTime(first).dated
             ]
-    everything = [span for candidate in spans.values() for span in candidate]
+    everything = [span for line_spans in spans.values() for span in line_spans]
     if not everything:
         return ()
     begin = min(span[0] for span in everything) // MINUTE_US * MINUTE_US

@@ -274,7 +274,10 @@ class Landscape:
     @cached_property
     def _reports(self) -> list[Mapping[tuple[str, str], RaftMember]]:
         """What members report of themselves in each sample, by server and group."""
-        return [{(m.server, m.group): m for m in sample} for sample in (self._groups.samples if self._groups else ())]
+        return [
+            {(member.server, member.group): member for member in sample}
+            for sample in (self._groups.samples if self._groups else ())
+        ]
 
     def _own_report(self, name: str, leader: str, group: str) -> GroupMember | None:
         """The state of a member by its own report, if it lacks what its leader had committed one sample earlier.

@@ -244,8 +244,8 @@ class _Case:
             message = f"the only copy is in the memory of {where}, so {what} at once"
             self._add_obstacle(group, Harm.DATA_LOST, message, first, scale=scale, remains=False)
         else:
-            then = "delivered" if is_consumer else "stored or delivered"
-            message = f"the only copy is on {where}, so nothing is {then} until {where} is back"
+            verb = "delivered" if is_consumer else "stored or delivered"
+            message = f"the only copy is on {where}, so nothing is {verb} until {where} is back"
             self._add_obstacle(group, Harm.UNAVAILABLE, message, first, scale=scale, remains=False)
 
     def _possible_replicas(self, stream: Stream) -> int:

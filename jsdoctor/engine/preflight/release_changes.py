@@ -87,13 +87,13 @@ class _Upgrade:
             if needed <= level:
                 continue
             since = next((each.since for each in self._releases.levels if each.level >= needed), "")
-            then = "it is out of service until the servers are upgraded again"
+            effect = "it is out of service until the servers are upgraded again"
             if not goes_offline(self._target):
-                then = "it runs without the settings that this release does not know"
+                effect = "it runs without the settings that this release does not know"
             yield Obstacle(
                 harm=Harm.UNSUPPORTED,
                 subject=asset.subject,
-                message=f"it needs API level {needed}, and {self._target} has {level}: {then}",
+                message=f"it needs API level {needed}, and {self._target} has {level}: {effect}",
                 advice=f"take {since} or later, or recreate it without these settings"
                 if since
                 else "recreate it without these settings",
@@ -182,8 +182,8 @@ def _obstacles(change: ReleaseChange, found: Sequence[Subject]) -> Iterator[Obst
 
 def _effect(change: ReleaseChange, found: Sequence[Subject]) -> SideEffect:
     names = tuple(subject.label for subject in found)
-    about = f"{listed(names, _SHOWN)}: " if names else ""
-    return SideEffect(kind=change.id, message=f"{about}{change.what}; {change.advice}", count=len(names), names=names)
+    lead = f"{listed(names, _SHOWN)}: " if names else ""
+    return SideEffect(kind=change.id, message=f"{lead}{change.what}; {change.advice}", count=len(names), names=names)
 
 
 def _consumers(streams: Sequence[Stream]) -> Iterator[Consumer]:

@@ -199,8 +199,8 @@ def refusal(problem: BackupProblem) -> StepRefusedError:
 def unlike(before: Json, now: Json) -> str:
     """What differs between two states of a stream with `consumers`, as text; empty if nothing does."""
     if before.get("missing") or now.get("missing"):
-        there = "it is there, and was not before" if before.get("missing") else "the stream is gone"
-        return "" if before.get("missing") and now.get("missing") else there
+        presence = "it is there, and was not before" if before.get("missing") else "the stream is gone"
+        return "" if before.get("missing") and now.get("missing") else presence
     if config := differences(before["config"], now["config"]):
         return told(config)
     state = _state_difference(before["state"], now["state"], may_expire=may_lose(before["config"]))

@@ -211,13 +211,13 @@ async def misplaced(api: Api, stream: str, wanted: dict[str, Json], replaced: Js
     for name, backup in wanted.items():
         if name not in result:
             return f"consumer {name} of the backup is not there"
-        now, then, floor = pair(result[name], "delivered"), backup["delivered"], backup["ack_floor"]
+        now, backed_up, floor = pair(result[name], "delivered"), backup["delivered"], backup["ack_floor"]
         former = (replaced or {}).get(name, {}).get("delivered")
         is_behind = now["consumer_seq"] < floor["consumer_seq"] or now["stream_seq"] < floor["stream_seq"]
-        if is_behind or (now not in (then, floor) and former is not None and now == former):
+        if is_behind or (now not in (backed_up, floor) and former is not None and now == former):
             return (
                 f"consumer {name} stands at {now['stream_seq']} (delivery {now['consumer_seq']}), "
-                f"in the backup at {then['stream_seq']} (delivery {then['consumer_seq']})"
+                f"in the backup at {backed_up['stream_seq']} (delivery {backed_up['consumer_seq']})"
             )
     return ""
 

@@ -88,8 +88,8 @@ class _Pausing(Operation):
     def not_undone(self, step: Step, before: Json, state: Json) -> str:
         """The pause of before, unless it would be over by the server's clock."""
         wanted, now = _paused_until(before), _paused_until(state)
-        clock, then = _moment(str(state.get("ts") or "")), _moment(wanted)
-        is_over = not now and clock is not None and then is not None and then <= clock
+        clock, wanted_until = _moment(str(state.get("ts") or "")), _moment(wanted)
+        is_over = not now and clock is not None and wanted_until is not None and wanted_until <= clock
         return (
             ""
             if is_over or _is_same_moment(wanted, now)

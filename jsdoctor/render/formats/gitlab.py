@@ -78,10 +78,12 @@ def _entries(report: Report) -> Iterator[_Entry]:
         yield _Entry("gap", ("info", "major")[gap.requested], text, identity, Finding(subject=gap.subject))
     for group in undecided(report):
         codes = ", ".join(sorted(group.codes))
-        about = group.subjects[0] if group.subjects else CLUSTER
+        subject = group.subjects[0] if group.subjects else CLUSTER
         many = f" ({subjects(group.subjects)})" if group.subjects else ""
         text = f"not evaluated: {codes}{many}: {_with_advice(group.reason, group.how_to_get)}"
-        yield _Entry("not-evaluated", "info", text, fingerprint(f"{codes}.undecided", about), Finding(subject=about))
+        yield _Entry(
+            "not-evaluated", "info", text, fingerprint(f"{codes}.undecided", subject), Finding(subject=subject)
+        )
 
 
 def _with_advice(reason: str, how_to_get: str) -> str:

@@ -167,4 +167,5 @@ def _add_result(case: ET.Element, tag: str, message: str, details: Sequence[str]
 
 
 def _words(outcome: Outcome) -> str:
+    """`not evaluated` for `not_evaluated`."""
     return outcome.value.replace("_", " ")

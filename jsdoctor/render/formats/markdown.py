@@ -50,8 +50,8 @@ def _findings(report: Report, options: RenderOptions) -> Iterator[str]:
     for incident in groups_without(report, without_gaps(report)[1]):
         block = incident.results
         rule = block[0].rule
-        about = subjects([result.finding.subject for result in block])
-        yield f"### {incident.severity.value} {rule.code} {rule.slug} · {plain_text(about)}"
+        subject_count = subjects([result.finding.subject for result in block])
+        yield f"### {incident.severity.value} {rule.code} {rule.slug} · {plain_text(subject_count)}"
         shown = block[: options.max_examples or None]
         yield table(
             ("Subject", "Finding", "Measured"),

@@ -97,8 +97,8 @@ def _subjects(report: Report, limit: int) -> tuple[Samples, Samples]:
         shown = block[: limit or None]
         left_out[_labels(**rule)] = float(len(block) - len(shown))
         for result in shown:
-            about = result.finding.subject
-            where = {"kind": about.kind, "account": about.account, "stream": about.stream, "name": about.name}
+            subject = result.finding.subject
+            where = {"kind": subject.kind, "account": subject.account, "stream": subject.stream, "name": subject.name}
             listed[_labels(**rule, **where)] = 1.0
     return listed, left_out
 
@@ -111,10 +111,10 @@ def _incidents(report: Report, limit: int) -> Iterator[tuple[str, str, Samples]]
     for incident in incidents:
         by_outcome[incident.impact.value, incident.severity.value] += 1
     for incident in incidents[: limit or None]:
-        rule, about = incident.causes[0].rule, incident.causes[0].finding.subject
+        rule, subject = incident.causes[0].rule, incident.causes[0].finding.subject
         meaning = {"code": rule.code, "slug": rule.slug}
         meaning |= {"severity": incident.severity.value, "impact": incident.impact.value}
-        where = {"kind": about.kind, "account": about.account, "stream": about.stream, "name": about.name}
+        where = {"kind": subject.kind, "account": subject.account, "stream": subject.stream, "name": subject.name}
         listed[_labels(**meaning, **where)] += len(incident.results)
     by_kind = {_labels(impact=impact, severity=severity): float(n) for (impact, severity), n in by_outcome.items()}
     yield "jsdoctor_incidents", "Incidents: causes, each with what follows from it.", by_kind

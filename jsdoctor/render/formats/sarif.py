@@ -113,13 +113,13 @@ def _result(result: Result, index: dict[str, int], member: Membership | None) ->
     properties |= {name: value for name, value in optional.items() if value is not None}
     if member is not None:
         properties |= {"incident": member.number, "impact": result.impact.value}
-    about = ": ".join(part for part in (finding.subject.label, finding.message) if part)
+    what = ": ".join(part for part in (finding.subject.label, finding.message) if part)
     written: Json = {
         "ruleId": result.rule.code,
         "ruleIndex": index[result.rule.code],
         "kind": "fail",
         "level": _LEVELS[result.severity],
-        "message": _message(f"{about} ({measured})" if measured else about),
+        "message": _message(f"{what} ({measured})" if measured else what),
         "locations": [_location(finding.subject, seen[0] if seen else None)],
         "partialFingerprints": {FINGERPRINT: result.fingerprint},
         "properties": properties,
@@ -179,14 +179,14 @@ def _crash(result: Result, index: dict[str, int]) -> Json:
     return notice | {"associatedRule": {"id": result.rule.code, "index": index[result.rule.code]}}
 
 
-def _notice(kind: str, level: str, text: str, how_to_get: str, about: Sequence[Subject]) -> Json:
+def _notice(kind: str, level: str, text: str, how_to_get: str, what: Sequence[Subject]) -> Json:
     notice: Json = {
         "descriptor": {"id": kind, "index": list(_NOTIFICATIONS).index(kind)},
         "level": level,
         "message": _message(f"{text} → {how_to_get}" if how_to_get else text),
     }
-    if about:
-        notice["locations"] = _distinct(_location(subject, None) for subject in about)
+    if what:
+        notice["locations"] = _distinct(_location(subject, None) for subject in what)
     return notice
 
 

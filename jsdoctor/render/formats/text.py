@@ -80,8 +80,8 @@ def _write_briefly(page: Page, number: int, incident: Incident, report: Report, 
         facts.append(_DOUBTS[cause.finding.confidence])
     if incident.consequences:
         groups = [group.results for group in blocks(incident)][1:]
-        about = f" {names_of(incident.causes)}"
-        explained = (f"{results[0].rule.code} {names_of(results)}".removesuffix(about) for results in groups)
+        subject = f" {names_of(incident.causes)}"
+        explained = (f"{results[0].rule.code} {names_of(results)}".removesuffix(subject) for results in groups)
         facts.append(f"explains {listed(dict.fromkeys(explained), 1)}")
     if address := rule_url(options.docs_url, cause.rule.code):
         facts.append(address)
@@ -119,8 +119,8 @@ def _write_notes(page: Page, notes: Sequence[Incident], options: RenderOptions) 
 
 
 def _note_text(note: Incident) -> str:
-    rule, about = note.causes[0].rule, note.causes[0].finding.subject
-    return f"{rule.code} {rule.slug}" + (f" of {names_of(note.causes)}" if about.account else "")
+    rule, subject = note.causes[0].rule, note.causes[0].finding.subject
+    return f"{rule.code} {rule.slug}" + (f" of {names_of(note.causes)}" if subject.account else "")
 
 
 def write_incident(page: Page, number: int, incident: Incident, options: RenderOptions) -> bool:
@@ -223,6 +223,7 @@ def _outcome(verdict: RuleVerdict) -> str:
 
 
 def _words(outcome: Outcome) -> str:
+    """`not evaluated` for `not_evaluated`."""
     return outcome.value.replace("_", " ")
 
 

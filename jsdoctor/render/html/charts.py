@@ -131,7 +131,8 @@ def charts(picture: Picture) -> Charts:
         ("Redelivered, not acknowledged", "messages, by consumer", picture.redeliveries),
     )
     drawable = (
-        (title, note, [one for one in series if len(one.points) >= _MIN_POINTS]) for title, note, series in every
+        (title, note, [one_series for one_series in series if len(one_series.points) >= _MIN_POINTS])
+        for title, note, series in every
     )
     return Charts(
         lines=tuple(_lines(title, note, series) for title, note, series in drawable if series),
