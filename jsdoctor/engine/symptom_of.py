@@ -28,22 +28,20 @@ def symptom_of(results: Iterable[Result], book: SymptomBook, at_least: Severity)
             by_code[code] = max(by_code.get(code, severity), severity, key=lambda item: item.rank)
     if not any(severity.rank >= at_least.rank for severity in by_code.values()):
         return Recognition()
-    return _best_explanation(
-        {code: _WEIGHTS[severity] for code, severity in by_code.items()}, book, "what the rules find"
-    )
+    return _explanation({code: _WEIGHTS[severity] for code, severity in by_code.items()}, book, "what the rules find")
 
 
 def symptom_of_possible(results: Iterable[Result], book: SymptomBook) -> Recognition:
     """The symptom by findings of low confidence, for evidence in which the rules found nothing else."""
     possible = (result for result in results if _may_count(result) and result.finding.confidence is Confidence.LOW)
-    return _best_explanation({result.rule.code: 1 for result in possible}, book, "what may be a fault")
+    return _explanation({result.rule.code: 1 for result in possible}, book, "what may be a fault")
 
 
 def _may_count(result: Result) -> bool:
     return result.finding.outcome is Outcome.FAIL and result.rule.failure_mode != "collection"
 
 
-def _best_explanation(weights: Mapping[str, int], book: SymptomBook, what: str) -> Recognition:
+def _explanation(weights: Mapping[str, int], book: SymptomBook, what: str) -> Recognition:
     """The symptoms by score. A rule adds its weight, divided by its place in the list, to each symptom listing it."""
     scores: dict[str, float] = defaultdict(float)
     for code, weight in weights.items():

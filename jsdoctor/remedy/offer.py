@@ -73,11 +73,9 @@ def step_with_login(step: Step, logins: Logins) -> Step:
 
 def _commands(commands: Iterable[str], subject: Subject, logins: Logins) -> tuple[tuple[str, ...], dict[str, str]]:
     """The commands with the flags of their logins, and by command the login that is missing."""
-    flagged_commands = {command: logins.flagged(command, subject) for command in commands}
-    needed = {
-        flagged_commands[command]: login for command in flagged_commands if (login := logins.needed(command, subject))
-    }
-    return tuple(flagged_commands.values()), needed
+    by_command = {command: logins.flagged(command, subject) for command in commands}
+    needed = {by_command[command]: login for command in by_command if (login := logins.needed(command, subject))}
+    return tuple(by_command.values()), needed
 
 
 def _fits_subject(name: str, subject: Subject) -> bool:

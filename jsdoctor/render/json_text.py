@@ -29,7 +29,7 @@ def raw_json(value: object, ascii_only: bool) -> msgspec.Raw:
     return msgspec.Raw(_UNUSUAL.sub(lambda match: _escaped(match[0], ascii_only), text).encode())
 
 
-def raw_json_of_struct(document: msgspec.Struct, ascii_only: bool) -> msgspec.Raw:
+def raw_struct(document: msgspec.Struct, ascii_only: bool) -> msgspec.Raw:
     """The JSON of a struct whose fields are JSON types, in a third of the time of `raw_json`."""
     try:
         text = msgspec.json.encode(document).decode()

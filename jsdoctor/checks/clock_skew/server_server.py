@@ -77,10 +77,7 @@ def _finding(clock: ServerClock, middle: ServerClock, snapshots: SnapshotSeries 
         severity=severity,
         measured=(offset.middle_ns, params.integer("tolerance"), "duration"),
         uncertainty=offset.bound_ns,
-        remedy={
-            "streams": _movable_streams(snapshots, clock.name),
-            "to": middle.name if _can_choose(clock, middle) else "",
-        },
+        remedy={"streams": _movable(snapshots, clock.name), "to": middle.name if _can_choose(clock, middle) else ""},
     )
 
 
@@ -98,7 +95,7 @@ def _effect(window: CountedWindow | None, offset_ns: int) -> str:
     return f", {compared(abs(offset_ns), window.length_ns)} {length}: {effect}"
 
 
-def _movable_streams(snapshots: SnapshotSeries | None, server: str) -> list[str]:
+def _movable(snapshots: SnapshotSeries | None, server: str) -> list[str]:
     """Some streams that the server leads and that others could lead."""
     streams = snapshots.last.led_streams() if snapshots else ()
     led = [s.name for s in streams if s.cluster and s.cluster.leader == server and s.cluster.replicas]

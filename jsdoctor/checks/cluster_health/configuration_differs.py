@@ -7,13 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from jsdoctor.checks.cluster_health.links import (
-    Members,
-    clusters,
-    configured_gateways,
-    in_roll_out,
-    value_list,
-)
+from jsdoctor.checks.cluster_health.links import Members, clusters, configured_gateways, in_roll_out, value_list
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Observation, Severity, failed, passed, unknown
 from jsdoctor.model.links import Links

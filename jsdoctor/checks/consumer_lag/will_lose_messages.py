@@ -39,13 +39,7 @@ def losing(histories: Iterator[ConsumerHistory], params: Params) -> Iterator[Fin
         last = history.last
         loss = time_to_loss(history) if last.num_pending else None
         far = loss is None or not falls_back(history) or loss.seconds > within_s or loss.share < from_share
-        if (
-            loss is None
-            or far
-            or not _waits(history)
-            or _wait_s(history) < least_s
-            or _is_deleted_before(history, loss)
-        ):
+        if loss is None or far or not _waits(history) or _wait_s(history) < least_s or _deleted_first(history, loss):
             yield passed(last.subject)
         else:
             last, stream = history.last, history.stream
@@ -68,7 +62,7 @@ def losing(histories: Iterator[ConsumerHistory], params: Params) -> Iterator[Fin
             )
 
 
-def _is_deleted_before(history: ConsumerHistory, loss: LossForecast) -> bool:
+def _deleted_first(history: ConsumerHistory, loss: LossForecast) -> bool:
     """Whether it is an ephemeral consumer without a client that the server deletes before messages are lost."""
     config = history.last.config
     return (

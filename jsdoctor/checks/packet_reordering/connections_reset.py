@@ -21,7 +21,7 @@ class _Reset(NamedTuple):
     unanswered: int
 
     @property
-    def from_middlebox(self) -> bool:
+    def by_middlebox(self) -> bool:
         """Whether the RST did not come from the host that sent the data."""
         return self.direction.flow.cut_hops >= _MIN_HOPS
 
@@ -42,7 +42,7 @@ def connections_reset(view: View, params: Params) -> Finding | None:
 def _finding(view: View, cut: _Reset, params: Params) -> Finding:
     flow = cut.direction.flow
     is_notable = (
-        cut.from_middlebox or cut.unanswered >= params.integer("warn") or (cut.by_server and not view.nats.errors)
+        cut.by_middlebox or cut.unanswered >= params.integer("warn") or (cut.by_server and not view.nats.errors)
     )
     return failed(
         view.subject,
@@ -65,7 +65,7 @@ def _parts(view: View, cut: _Reset) -> Iterator[str]:
     if cut.unanswered:
         noun = "publish" if cut.unanswered == 1 else "publishes"
         yield f"; {cut.unanswered:,} {noun} to JetStream had no reply yet"
-    if cut.from_middlebox:
+    if cut.by_middlebox:
         hops = cut.direction.flow.cut_hops
         yield f"; its TTL differs by {hops} from that of the data: a device between the two sent it"
     elif cut.by_server:

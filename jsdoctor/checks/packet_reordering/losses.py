@@ -54,10 +54,7 @@ def losses(direction: DirectionView) -> LossFigures | None:
     else:
         where = _place_text(direction, lost)
     return LossFigures(
-        lost,
-        stall_ns,
-        f"{_retransmission_text(lost, resent)}{where}{_timeout_text(resent)}",
-        doubtful=doubtful,
+        lost, stall_ns, f"{_retransmission_text(lost, resent)}{where}{_timeout_text(resent)}", doubtful=doubtful
     )
 
 

@@ -86,12 +86,10 @@ def _memory_store(facts: KubernetesFacts, pod: ServerPod, server: Server | None,
     used = max(stats.memory, stats.reserved_memory)
     configuration = facts.configuration_of(pod)
     chosen = configuration is not None and configuration.servers.get("max_memory_store") is not None
-    default_text = (
-        "" if chosen or configuration is None else ", three quarters of the node's as max_memory_store is not set"
-    )
+    default = "" if chosen or configuration is None else ", three quarters of the node's as max_memory_store is not set"
     return failed(
         pod.subject,
-        f"JetStream may store {allowed:,} bytes in memory{default_text}, and its container may use {limit:,}:"
+        f"JetStream may store {allowed:,} bytes in memory{default}, and its container may use {limit:,}:"
         f" Kubernetes ends the server before JetStream refuses a message; {used:,} are in use or reserved by streams",
         seen,
         server.observed("config.max_memory", allowed),

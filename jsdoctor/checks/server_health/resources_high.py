@@ -174,10 +174,8 @@ def _many_clients(server: Server, servers: Servers, params: Params) -> Iterator[
     if server.varz is None or not cluster_of(server):
         return
     least, ratio = params.integer("min_connections"), params.number("connections_outlier")
-    cluster_samples = (
-        [s for s in sample if s.varz and cluster_of(s) == cluster_of(server)] for sample in servers.samples
-    )
-    spreads = [Spread({s.name: s.varz.connections for s in members if s.varz}) for members in cluster_samples]
+    samples = ([s for s in sample if s.varz and cluster_of(s) == cluster_of(server)] for sample in servers.samples)
+    spreads = [Spread({s.name: s.varz.connections for s in members if s.varz}) for members in samples]
     if not all(server.name in spread.counts and spread.is_heavy(server.name, least, ratio) for spread in spreads):
         return
     spread = spreads[-1]

@@ -199,10 +199,8 @@ def retention_trap_declared(manifests: Manifests, snapshots: SnapshotSeries | No
     """Judge declared retention by declared and deployed consumers; applications may create others."""
     declared, deployed = Declarations(manifests), Deployed(snapshots)
     for stream in manifests.kept_streams():
-        deployed_stream = deployed.stream(stream.name)
-        configs = {
-            consumer.name: consumer.config for consumer in (deployed_stream.consumers if deployed_stream else ())
-        }
+        current = deployed.stream(stream.name)
+        configs = {consumer.name: consumer.config for consumer in (current.consumers if current else ())}
         consumers = configs | {consumer.name: consumer.stored for consumer in declared.consumers_of(stream)}
         if unsure := indeterminate(stream, "retention", "subjects", "max_age"):
             yield unsure

@@ -35,15 +35,7 @@ _NO_MESSAGE_CODES = (10037, 10057)
 _WRONG_LAST_SEQUENCE = 10071
 _ADVISORY = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES"
 _DELETING = "deleting"
-_SERVER_HEADERS = (
-    "nats-expected-",
-    "nats-msg-id",
-    "nats-rollup",
-    "nats-ttl",
-    "nats-schedule",
-    "nats-batch-",
-    "nats-incr",
-)
+_HEADERS = ("nats-expected-", "nats-msg-id", "nats-rollup", "nats-ttl", "nats-schedule", "nats-batch-", "nats-incr")
 """Headers that trigger an action of the server: they were intended for the first stream."""
 
 
@@ -395,7 +387,7 @@ def copy_of(message: LiveMessage, stream: str, consumer: str, into: str) -> tupl
     }
     if identity := had.get("Nats-Msg-Id"):
         origin["Jsdoctor-Msg-Id"] = identity
-    kept = {key: value for key, value in had.items() if not key.lower().startswith(_SERVER_HEADERS)}
+    kept = {key: value for key, value in had.items() if not key.lower().startswith(_HEADERS)}
     return {**kept, **origin}, message.payload
 
 

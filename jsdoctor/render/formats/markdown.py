@@ -112,9 +112,7 @@ def _gaps(report: Report, options: RenderOptions) -> Iterator[str]:
     missing = [gap for gap in gaps_in_order(report.gaps) if gap.requested]
     if missing:
         yield f"### Not seen · {counted(len(missing), 'gap')}"
-        rows = [
-            (code_text(gap.subject.label), plain_text(gap.reason), _how_to_get_text(gap.how_to_get)) for gap in missing
-        ]
+        rows = [(code_text(gap.subject.label), plain_text(gap.reason), _advice(gap.how_to_get)) for gap in missing]
         yield from bounded(("What", "Why", "How to get it"), rows, options)
 
 
@@ -127,7 +125,7 @@ def _undecided(report: Report, options: RenderOptions) -> Iterator[str]:
             (
                 ", ".join(sorted(group.codes)) + (f" ({subjects(group.subjects)})" if group.subjects else ""),
                 plain_text(group.reason),
-                _how_to_get_text(group.how_to_get),
+                _advice(group.how_to_get),
             )
             for group in groups
         ]
@@ -146,7 +144,7 @@ def _suppressed(report: Report, options: RenderOptions) -> Iterator[str]:
         yield from bounded(("Rule", "Subject", "Why it does not count"), rows, options)
 
 
-def _how_to_get_text(how_to_get: str) -> str:
+def _advice(how_to_get: str) -> str:
     return code_text(how_to_get) if is_command(how_to_get) else plain_text(how_to_get)
 
 
