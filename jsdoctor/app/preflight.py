@@ -34,7 +34,7 @@ from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.remedy.families.settings import edit_stream
 from jsdoctor.remedy.offer import flagged
-from jsdoctor.remedy.operation import typed
+from jsdoctor.remedy.operation import shell_commands
 from jsdoctor.sources.base import Role, Source
 from jsdoctor.sources.listing import sources_of
 from jsdoctor.sources.request import EvidenceRequest
@@ -150,4 +150,6 @@ def _commands(obstacle: Obstacle) -> Sequence[str]:
         return ()
     if subject.kind == "stream":
         return edit_stream(subject, {"num_replicas": obstacle.replicas})
-    return typed(subject, "nats consumer edit {stream} {name} --replicas={replicas} -f", replicas=obstacle.replicas)
+    return shell_commands(
+        subject, "nats consumer edit {stream} {name} --replicas={replicas} -f", replicas=obstacle.replicas
+    )

@@ -16,12 +16,12 @@ from jsdoctor.model.params import Params
 from jsdoctor.model.rule import LineFinding, LineOrigin, LineSubject, Rule
 
 _SUBJECTS = {LineSubject.ASSET: subject_of, LineSubject.SERVER: by_server, LineSubject.CLIENT: client_of}
-_PLACE = re.compile(r"\{(\w+)\}")
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 @check("logs.declared_lines_logged")
 def declared_lines_logged(logs: LogEvidence, rule: Rule, params: Params) -> Iterator[Finding]:
-    """For each subject, the first of the page's `lines` of which something was logged."""
+    """One finding for each subject: by the first entry of the page's `lines` whose signatures were logged."""
     judged: set[Subject] = set()
     for declared in rule.lines:
         found = bursts(logs, *declared.signatures, subjects=_SUBJECTS[declared.subject], calm=not declared.starts)
@@ -34,14 +34,14 @@ def declared_lines_logged(logs: LogEvidence, rule: Rule, params: Params) -> Iter
 
 
 def _message(declared: LineFinding, burst: Burst) -> str:
-    """The text of the page with the values of the lines, in one pass: what was logged is never read as a place."""
-    return _PLACE.sub(
+    """The text of the page with its placeholders filled in one pass, so that logged text is never taken for one."""
+    return _PLACEHOLDER.sub(
         lambda place: burst.story if place[1] == "story" else _values(burst, place[1]) or "not named", declared.says
     )
 
 
 def _values(burst: Burst, field: str) -> str:
-    """Those of all lines, if lines are counted apart by the field; else those of the lines that are shown."""
+    """The values of a field in all lines, if lines are counted by it; else those in the example lines."""
     lines = (line for occurrence in burst.found for line in occurrence.exemplars)
     return burst.values(field) or listed(value for line in lines if (value := dict(line.fields).get(field)))
 
@@ -52,7 +52,7 @@ def _severity(declared: LineFinding, burst: Burst, params: Params) -> Severity |
 
 
 def _origin(rule: Rule) -> Literal["servers", "clients", "any"]:
-    """Whose lines would show it, by the page's signatures."""
+    """Whose lines the page's signatures match."""
     sources = {signature.source for signature in rule.signatures}
     if sources == {LineOrigin.SERVER}:
         return "servers"

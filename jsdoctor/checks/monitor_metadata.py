@@ -3,8 +3,8 @@
 Keys begin with `io.nats.monitor.`. Nothing counts unless `io.nats.monitor.enabled` is true; a threshold of zero or
 below is off (jsm.go monitor/stream.go, monitor/consumer.go, audit/jetstream_checks.go).
 
-A parameter that a person set for this run, on the command line or in a configuration file, goes before the metadata;
-the metadata goes before the default of the rule's page.
+A parameter that is set for this run, on the command line or in a configuration file, goes before the metadata; the
+metadata goes before the default of the rule's page.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class ValueKind(Enum):
 
 
 class Thresholds(msgspec.Struct, frozen=True):
-    """The thresholds that are on, by key without the prefix, and what could not be read: key to what it should be.
+    """The thresholds that are on, by key without the prefix; of unreadable ones, the kind of value they should have.
 
-    `own`: the keys whose value is the asset's own, from its metadata. The others are meant for every asset.
+    `own`: the keys whose value is from the asset's metadata. The others are for every asset.
     """
 
     counts: dict[str, int] = {}
@@ -116,16 +116,16 @@ def own_count(params: Params, name: str, metadata: Mapping[str, str], key: str) 
 
     The asset's own comes before the default of the rule page, and a value given for this run before both.
     """
-    return _threshold(params, name, metadata, key, ValueKind.COUNT)
+    return _own_or_parameter(params, name, metadata, key, ValueKind.COUNT)
 
 
 def own_duration_ns(params: Params, name: str, metadata: Mapping[str, str], key: str) -> int:
     """The same for a duration, in nanoseconds."""
-    return _threshold(params, name, metadata, key, ValueKind.DURATION)
+    return _own_or_parameter(params, name, metadata, key, ValueKind.DURATION)
 
 
-def _threshold(params: Params, name: str, metadata: Mapping[str, str], key: str, kind: ValueKind) -> int:
-    """The parameter where a person set it, else the value under the key, else the default of the page."""
+def _own_or_parameter(params: Params, name: str, metadata: Mapping[str, str], key: str, kind: ValueKind) -> int:
+    """The parameter if it is set for this run, else the value under the key, else the default of the page."""
     if name in params.given or ENABLED not in metadata:
         return params.integer(name)
     own = read_thresholds(metadata, {key: kind})

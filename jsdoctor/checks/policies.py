@@ -29,7 +29,7 @@ def policy_checks(policy: Policy) -> tuple[Check, ...]:
         for asset in _assets(policy, snapshots):
             if not _applies(policy, asset.subject.account, asset.subject.stream, asset.name, asset.config):
                 continue
-            broken = _broken(policy, asset.config)
+            broken = _violations(policy, asset.config)
             yield (
                 failed(
                     asset.subject,
@@ -48,9 +48,9 @@ def policy_checks(policy: Policy) -> tuple[Check, ...]:
             config = asset.stored
             if not _applies(policy, asset.account, asset.subject.stream, asset.name, config):
                 continue
-            if unsure := indeterminate(asset, *policy.conditions) or _unread(policy, asset):
+            if unsure := indeterminate(asset, *policy.conditions) or _unreadable(policy, asset):
                 yield unsure
-            elif broken := _broken(policy, config):
+            elif broken := _violations(policy, config):
                 yield failed(
                     asset.subject,
                     _message(policy, broken),
@@ -67,8 +67,8 @@ def policy_checks(policy: Policy) -> tuple[Check, ...]:
     )
 
 
-def _unread(policy: Policy, asset: DeclaredStream | DeclaredConsumer) -> Finding | None:
-    """Why the policy cannot be judged on a declaration: it states a field that is not read of it."""
+def _unreadable(policy: Policy, asset: DeclaredStream | DeclaredConsumer) -> Finding | None:
+    """`unknown` if the declaration states a field of the policy that is not read from this kind of manifest."""
     if unread := sorted(asset.unread & {name.partition(".")[0] for name in policy.conditions}):
         reason = f"{unread[0]} is not read of this kind of manifest"
         return unknown(asset.subject, reason, "apply it, then check the deployment")
@@ -84,7 +84,7 @@ def _assets(policy: Policy, snapshots: SnapshotSeries) -> Iterator[Stream | Cons
 
 
 def _applies(policy: Policy, account: str, stream: str, name: str, config: StreamConfig | ConsumerConfig) -> bool:
-    """Whether it is for this asset. A manifest that does not name the account is in every account."""
+    """Whether the policy is for this asset. A manifest without an account matches every account."""
     of_account = not account or fnmatchcase(account, policy.account)
     labels = config.metadata
     return (
@@ -95,8 +95,8 @@ def _applies(policy: Policy, account: str, stream: str, name: str, config: Strea
     )
 
 
-def _broken(policy: Policy, config: StreamConfig | ConsumerConfig) -> list[tuple[str, str, str]]:
-    """Each condition that does not hold: the field, its value, and what is demanded, as people write them."""
+def _violations(policy: Policy, config: StreamConfig | ConsumerConfig) -> list[tuple[str, str, str]]:
+    """Each condition that does not hold: the field, its value, and what is demanded, as text."""
     kinds = policy_fields(policy.on)
     problems = []
     for name, condition in policy.conditions.items():

@@ -34,13 +34,13 @@ LINES_OF: dict[LinesOf, Callable[[LogEvidence], Finding]] = {
     "either": lambda logs: passed(CLUSTER) if logs.has_server_logs or logs.has_client_logs else no_server_lines(),
     "any": lambda _: passed(CLUSTER),
 }
-"""What a check of logs ends with that finds nothing, by whose lines show what it looks for."""
+"""The finding of a check of logs that yields nothing, by whose lines it needs."""
 
 
 class Check(msgspec.Struct, frozen=True):
     """A registered predicate. `required` and `optional` map its parameter names to kinds of evidence.
 
-    `compares_samples`: what it looks for shows only in the difference of two samples, so one sample passes nothing.
+    `compares_samples`: it judges the difference of two samples, so nothing passes with one sample.
     """
 
     name: str
@@ -76,16 +76,16 @@ def check(
         if name in _registry and _registry[name].predicate.__module__ != predicate.__module__:
             raise ValueError(f"check {name!r} is defined twice")
         found = msgspec.structs.replace(_inspect(name, predicate), compares_samples=compares_samples)
-        found = _of_lines(found, lines_of) if lines_of else found
+        found = _passing_on_lines(found, lines_of) if lines_of else found
         found = _fixed_by_hand(found) if name.endswith("_declared") else found
-        for entry in (found, _of_mounted(found)) if also_mounted else (found,):
+        for entry in (found, _mounted_check(found)) if also_mounted else (found,):
             _registry[entry.name] = entry
         return predicate
 
     return register
 
 
-def _of_lines(found: Check, lines_of: LinesOf) -> Check:
+def _passing_on_lines(found: Check, lines_of: LinesOf) -> Check:
     parameter = next(name for name, kind in found.required.items() if kind is LogEvidence)
 
     @wraps(found.predicate)
@@ -101,7 +101,7 @@ def _of_lines(found: Check, lines_of: LinesOf) -> Check:
 
 
 def _fixed_by_hand(declared: Check) -> Check:
-    """A mistake in a manifest is fixed in the manifest: there is no command to type."""
+    """The check with a remedy by hand for its failures: a mistake in a manifest is fixed there, not by a command."""
 
     @wraps(declared.predicate)
     def predicate(**arguments: Any) -> Iterator[Finding]:
@@ -112,7 +112,7 @@ def _fixed_by_hand(declared: Check) -> Check:
     return msgspec.structs.replace(declared, predicate=predicate)
 
 
-def _of_mounted(declared: Check) -> Check:
+def _mounted_check(declared: Check) -> Check:
     (parameter,) = declared.required
 
     @wraps(declared.predicate)
@@ -151,7 +151,7 @@ def _is_evidence(hint: object) -> bool:
 
 
 def _hints(predicate: Predicate) -> dict[str, Any]:
-    """The types of its parameters. Most are names of its module, which need no evaluation."""
+    """The types of a predicate's parameters. Names of its module are looked up, which is faster than evaluation."""
     known: dict[str, Any] = getattr(predicate, "__globals__", {})
     hints = {parameter: hint for parameter, hint in predicate.__annotations__.items() if parameter != "return"}
     if all(isinstance(hint, str) and hint in known for hint in hints.values()):

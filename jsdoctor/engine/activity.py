@@ -11,14 +11,15 @@ from jsdoctor.model.snapshot import ClusterSnapshot
 
 MAX_POINTS = 60
 MAX_ASSETS = 1_000
-"""Of a larger deployment, those that moved most are followed."""
+"""In a larger deployment only the streams and consumers with the most movement are followed."""
 
 
 class AssetActivity(msgspec.Struct, frozen=True):
     """A stream or consumer over the last checks, oldest first.
 
     `lag` are messages not yet delivered or acknowledged, one value a check; empty for a stream. `rates` are messages a
-    second, stored or delivered, one value for each pair of checks. `sequence` is the newest of them, at `at`.
+    second, stored or delivered, one value for each pair of checks. `sequence` is the last one stored or delivered, read
+    at `at`.
     `lag_rate` is by how many messages a second the lag grew between the last two checks.
     """
 
@@ -32,7 +33,7 @@ class AssetActivity(msgspec.Struct, frozen=True):
 
     @property
     def movement(self) -> float:
-        """How much is going on: the present rate, and how far the lag moved within what is remembered."""
+        """The newest rate plus the range of the lag over the remembered checks: the rank in `busiest`."""
         swing = max(self.lag) - min(self.lag) if self.lag else 0
         return (self.rates[-1] if self.rates else 0.0) + swing
 
@@ -44,24 +45,25 @@ def follow(before: Activities, snapshot: ClusterSnapshot) -> Activities:
     """The activities after one more check. Assets that are gone are dropped; a recreated one starts again."""
     at = snapshot.taken_at
     now = [
-        _moved(before.get(stream.subject), AssetActivity(stream.subject, stream.created, stream.state.last_seq, at))
+        _appended(before.get(stream.subject), AssetActivity(stream.subject, stream.created, stream.state.last_seq, at))
         for stream in snapshot.led_streams()
     ]
     for _, consumer in snapshot.led_consumers():
         lag = (consumer.num_pending + consumer.num_ack_pending,)
         seen = AssetActivity(consumer.subject, consumer.created, consumer.delivered.consumer_seq, at, lag)
-        now.append(_moved(before.get(consumer.subject), seen))
+        now.append(_appended(before.get(consumer.subject), seen))
     if len(now) > MAX_ASSETS:
         now = busiest({activity.subject: activity for activity in now}, MAX_ASSETS)
     return {activity.subject: activity for activity in now}
 
 
 def busiest(activities: Activities, most: int) -> list[AssetActivity]:
-    """Those that moved most, the most moved first; ties by name."""
+    """The `most` activities with the highest movement, highest first; ties by name."""
     return sorted(activities.values(), key=lambda activity: (-activity.movement, activity.subject.label))[:most]
 
 
-def _moved(before: AssetActivity | None, now: AssetActivity) -> AssetActivity:
+def _appended(before: AssetActivity | None, now: AssetActivity) -> AssetActivity:
+    """`before` with the values of `now` added; `now` alone for an asset that is new or was recreated."""
     if before is None or before.created != now.created:
         return now
     elapsed = (now.at - before.at).total_seconds()

@@ -1,6 +1,6 @@
 """Which findings a change of manifests causes or touches, where they are judged beside a deployment.
 
-Everything else was there before: a gate on the change lists it and does not count it.
+Everything else existed before: a pipeline that gates the change lists it and does not count it.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from jsdoctor.model.suppression import EXISTING, Suppression
 Config = TypeVar("Config", StreamConfig, ConsumerConfig)
 
 _ASSETS = ("stream", "consumer")
-_NOT_OF_A_DEPLOYMENT = ("file",)
+_REPOSITORY_KINDS = ("file",)
 """Findings on files, such as a waiver that has expired, are about what is in the repository."""
 
 
 def without_existing(
     results: Iterable[Result], evidence: EvidenceSet, checks: Mapping[str, Check]
 ) -> tuple[Result, ...]:
-    """The results, those that were there before the change marked as such; unchanged without both sides."""
+    """The results, with findings that existed before the change suppressed. Needs manifests and a deployment."""
     every = tuple(results)
     manifests, snapshots = evidence.get(Manifests), evidence.get(SnapshotSeries)
     if manifests is None or snapshots is None:
@@ -77,24 +77,25 @@ class _Change:
             return ""
         if not self.concerns(result):
             return "was there before the change"
-        if result.finding.subject.account and not self._is_declared(result) and self._is_right(result):
+        if result.finding.subject.account and not self._is_declared(result) and self._passes_when_declared(result):
             return "was there before the change, which passes this rule"
         return ""
 
     def _is_declared(self, result: Result) -> bool:
-        """Whether the finding is one of what a manifest declares."""
+        """Whether the evidence of the finding is from one of the manifests."""
         return any(seen.source in self._files for seen in result.finding.evidence)
 
-    def _is_right(self, result: Result) -> bool:
-        """Whether the rule judges manifests, too, and finds nothing in what they declare of the asset."""
+    def _passes_when_declared(self, result: Result) -> bool:
+        """Whether the rule also judges manifests, and passes on what they declare for the asset."""
         asset, rule = _asset(result.finding.subject), result.rule
-        judges = any(Manifests in self._checks[name].required.values() for name in rule.checks if name in self._checks)
-        return judges and asset in self._known and (rule.code, asset) not in self._not_passed
+        checks = [self._checks[name] for name in rule.checks if name in self._checks]
+        judges_manifests = any(Manifests in check.required.values() for check in checks)
+        return judges_manifests and asset in self._known and (rule.code, asset) not in self._not_passed
 
     def concerns(self, result: Result) -> bool:
-        """Whether the change causes the finding (it is one of a manifest) or touches what it is about."""
+        """Whether the change causes the finding (a manifest shows it) or changes what it is about."""
         subject = result.finding.subject
-        if subject.kind in _NOT_OF_A_DEPLOYMENT:
+        if subject.kind in _REPOSITORY_KINDS:
             return True
         if self._is_declared(result):
             return subject.kind not in _ASSETS or _stream_of(subject) in self._groups
@@ -113,7 +114,7 @@ def _stream_of(subject: Subject) -> str:
 
 
 def _stream_changes(declared: DeclaredStream, deployed: Deployed) -> bool:
-    """Whether applying it changes anything; true where that is unknown."""
+    """Whether applying the manifest changes the stream; true where that is unknown."""
     current = deployed.stream(declared.name)
     if current is None or declared.planned_action is not PlannedAction.KEPT or declared.mistakes or declared.unknown:
         return True
@@ -122,6 +123,7 @@ def _stream_changes(declared: DeclaredStream, deployed: Deployed) -> bool:
 
 
 def _consumer_changes(declared: DeclaredConsumer, deployed: Deployed) -> bool:
+    """Whether applying the manifest changes the consumer; true where that is unknown."""
     current = consumer_of(deployed.stream(declared.stream), declared.name)
     if current is None or declared.planned_action is not PlannedAction.KEPT or declared.mistakes or declared.unknown:
         return True
@@ -130,6 +132,6 @@ def _consumer_changes(declared: DeclaredConsumer, deployed: Deployed) -> bool:
 
 
 def comparable(config: Config) -> Config:
-    """Without the labels that servers add of themselves."""
+    """The configuration without the metadata that servers add (`_nats.`)."""
     own = {name: value for name, value in config.metadata.items() if not name.startswith("_nats.")}
     return replace(config, metadata=own)

@@ -23,18 +23,18 @@ def was_judged(rule: Outcome | None, unknown: Collection[Subject], subject: Subj
     return rule is not None and rule not in _NOT_JUDGED and not set(unknown) & set(_holders(subject))
 
 
-def of_what_was_read(outcome: Outcome, subjects: Mapping[Outcome, int]) -> Outcome:
-    """The outcome of a rule in what was read. `subjects`: how many subjects ended in each outcome.
+def outcome_of_read_subjects(outcome: Outcome, subjects: Mapping[Outcome, int]) -> Outcome:
+    """The outcome of a rule for the subjects that were read. `subjects`: how many of them ended in each outcome.
 
-    A rule that is not evaluated only because there is more to read has judged the subjects that it passed.
+    A rule that is not evaluated only because other subjects were not read passes for those that it passed.
     """
     passed = outcome is Outcome.NOT_EVALUATED and subjects.get(Outcome.PASS) and not subjects.get(outcome)
     return Outcome.PASS if passed else outcome
 
 
 def passed_in_part(verdict: RuleVerdict) -> bool:
-    """Whether a rule is not evaluated only because there is more to read than it passed."""
-    return of_what_was_read(verdict.outcome, verdict.subjects) is not verdict.outcome
+    """Whether a rule passed all subjects that were read, and is not evaluated only because others were not."""
+    return outcome_of_read_subjects(verdict.outcome, verdict.subjects) is not verdict.outcome
 
 
 def is_undecided(outcome: Outcome) -> bool:
@@ -43,7 +43,7 @@ def is_undecided(outcome: Outcome) -> bool:
 
 
 def _holders(subject: Subject) -> tuple[Subject, ...]:
-    """A subject and what must be seen to see it: a consumer is unseen where its stream is, or the whole cluster."""
+    """A subject, its stream, its account and the cluster: where one of these is unseen, so is the subject."""
     stream = Subject(kind="stream", name=subject.stream, account=subject.account) if subject.stream else subject
     account = Subject(kind="account", name=subject.account) if subject.account else subject
     return (subject, stream, account, Subject(kind="cluster"))
@@ -63,7 +63,7 @@ class FindingDifference(StrEnum):
 class ComparedFinding(msgspec.Struct, frozen=True):
     """A finding of two reports: `result` as it was seen last, `before` as the earlier report has it.
 
-    `first_judged`: the earlier report could not say, so it may have been there.
+    `first_judged`: the earlier report could not judge it, so it may have existed then.
     """
 
     difference: FindingDifference
@@ -73,7 +73,7 @@ class ComparedFinding(msgspec.Struct, frozen=True):
 
     @property
     def is_there(self) -> bool:
-        """Whether the later report has it."""
+        """Whether the later report has the finding."""
         return self.difference not in {FindingDifference.GONE, FindingDifference.NOT_JUDGED}
 
 
@@ -98,14 +98,14 @@ def compare(earlier: SavedReport, later: SavedReport) -> ReportComparison:
     """Compare two reports of the same deployment or archive. Findings are the same by their fingerprint."""
     before, now = earlier.failures(), later.failures()
     findings = [_compared(before.get(key), result, earlier) for key, result in now.items()]
-    findings += [_left(result, later) for key, result in before.items() if key not in now]
+    findings += [_absent_now(result, later) for key, result in before.items() if key not in now]
     return ReportComparison(earlier, later, tuple(sorted(findings, key=_order)))
 
 
 def exit_code(comparison: ReportComparison, fail_on: Severity) -> ExitCode:
     """1 where something at or above `fail_on` is new or worse, 3 where something cannot be judged any more, else 0."""
-    grown = (*comparison.of(FindingDifference.NEW), *comparison.of(FindingDifference.WORSE))
-    if any(finding.result.severity.rank >= fail_on.rank for finding in grown):
+    new_or_worse = (*comparison.of(FindingDifference.NEW), *comparison.of(FindingDifference.WORSE))
+    if any(finding.result.severity.rank >= fail_on.rank for finding in new_or_worse):
         return ExitCode.FINDINGS
     lost = any(finding.result.severity.rank >= fail_on.rank for finding in comparison.of(FindingDifference.NOT_JUDGED))
     return ExitCode.INCONCLUSIVE if lost or any(gap.requested for gap in comparison.later.gaps) else ExitCode.OK
@@ -122,18 +122,19 @@ def _compared(before: SavedResult | None, now: SavedResult, earlier: SavedReport
     return ComparedFinding(difference, now, before)
 
 
-def _left(before: SavedResult, later: SavedReport) -> ComparedFinding:
+def _absent_now(before: SavedResult, later: SavedReport) -> ComparedFinding:
+    """A finding that the later report lacks: gone, or not judged any more."""
     difference = FindingDifference.GONE if _has_judged(later, before) else FindingDifference.NOT_JUDGED
     return ComparedFinding(difference, before, before)
 
 
 def _has_judged(report: SavedReport, result: SavedResult) -> bool:
     rules = (rule for rule in report.rules if rule.code == result.code)
-    rule = next((of_what_was_read(rule.outcome, rule.subjects) for rule in rules), None)
-    return was_judged(rule, set(_unknown(report, result.code)), result.subject)
+    rule = next((outcome_of_read_subjects(rule.outcome, rule.subjects) for rule in rules), None)
+    return was_judged(rule, set(_unjudged_subjects(report, result.code)), result.subject)
 
 
-def _unknown(report: SavedReport, code: str) -> Iterable[Subject]:
+def _unjudged_subjects(report: SavedReport, code: str) -> Iterable[Subject]:
     yield from (result.subject for result in report.results if result.code == code and is_undecided(result.outcome))
     yield from (gap.subject for gap in report.gaps if gap.requested)
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from jsdoctor.checks.registry import Check
-from jsdoctor.engine.expectation import TOLD
+from jsdoctor.engine.expectation import DECIDED_BY_EXPECTATION
 from jsdoctor.engine.incidents import incidents
 from jsdoctor.engine.relations import stream_of
 from jsdoctor.engine.runner import Evaluation
@@ -28,14 +28,14 @@ _NOT_RUN = ("its rule was not run", "remove it from `ignore` in the configuratio
 
 
 class Examined(msgspec.Struct, frozen=True):
-    """Evidence and results to judge by. `told`: results, by rule code, from the person's description of the problem.
+    """Evidence and results to judge by. `described`: results, by rule code, from the user's description of the problem.
 
     `evaluation` holds passes, too.
     """
 
     evidence: EvidenceSet
     evaluation: Evaluation
-    told: Mapping[str, Result] = {}
+    described: Mapping[str, Result] = {}
 
 
 def undiagnosed(question: Question, rules: Sequence[Rule], checks: Mapping[str, Check]) -> Diagnosis:
@@ -47,40 +47,40 @@ def undiagnosed(question: Question, rules: Sequence[Rule], checks: Mapping[str, 
         step = "; or ".join(in_words(way, narrowing.stream) for way in EvidenceSource if way in ways)
         causes.append(_undecided(symptom, rule, "nothing was checked", step))
     lacking = {cause.rule.code: _lacking(cause.rule, checks, None, narrowing) for cause in causes}
-    telling = _most_telling(causes, lacking, narrowing)
-    return Diagnosis(question=question, causes=tuple(causes), next_step=telling)
+    return Diagnosis(question=question, causes=tuple(causes), next_step=_next_step(causes, lacking, narrowing))
 
 
-def diagnose(question: Question, rules: Sequence[Rule], checks: Mapping[str, Check], looked: Examined) -> Diagnosis:
-    """The differential on the evidence. `looked.evaluation` must hold passes, of every cause's rule."""
+def diagnose(question: Question, rules: Sequence[Rule], checks: Mapping[str, Check], examined: Examined) -> Diagnosis:
+    """The differential on the evidence. `examined.evaluation` must hold passes, of every cause's rule."""
     symptom, narrowing = question.symptom, question.narrowing
-    visibility = Visibility(looked.evidence, narrowing)
-    verdicts = {verdict.rule.code: verdict for verdict in looked.evaluation.verdicts}
+    visibility = Visibility(examined.evidence, narrowing)
+    verdicts = {verdict.rule.code: verdict for verdict in examined.evaluation.verdicts}
     by_code: dict[str, list[Result]] = {}
-    for result in looked.evaluation.results:
+    for result in examined.evaluation.results:
         if narrowing.touches(result.finding.subject, visibility.accounts):
             by_code.setdefault(result.rule.code, []).append(result)
     causes = []
     for rule in _causes(symptom, rules):
         results = by_code.get(rule.code, [])
-        if rule.code in looked.told:
-            results.insert(0, looked.told[rule.code])
+        if rule.code in examined.described:
+            results.insert(0, examined.described[rule.code])
         causes.append(_judged(symptom, rule, verdicts.get(rule.code), results, visibility))
-    causes = _with_explanations(causes, looked)
+    causes = _with_explanations(causes, examined)
     undecided = [cause for cause in causes if cause.verdict is Verdict.UNDECIDED]
     lacking = {}
     for cause in undecided:
-        silent = {EvidenceSource(way) for way in symptom.ruled_out_with.get(cause.rule.code, ())} - visibility.ways
-        lacking[cause.rule.code] = _lacking(cause.rule, checks, looked.evidence, narrowing) | silent
+        absent = {EvidenceSource(way) for way in symptom.ruled_out_with.get(cause.rule.code, ())} - visibility.ways
+        lacking[cause.rule.code] = _lacking(cause.rule, checks, examined.evidence, narrowing) | absent
     return Diagnosis(
         question=question,
         causes=tuple(causes),
-        next_step=_most_telling(undecided, lacking, narrowing),
+        next_step=_next_step(undecided, lacking, narrowing),
         notes=visibility.notes,
     )
 
 
 def _causes(symptom: Symptom, rules: Sequence[Rule]) -> list[Rule]:
+    """The rules that the symptom's page lists as causes, in its order."""
     by_code = {rule.code: rule for rule in rules}
     return [by_code[code] for code in symptom.causes if code in by_code]
 
@@ -88,14 +88,19 @@ def _causes(symptom: Symptom, rules: Sequence[Rule]) -> list[Rule]:
 def _lacking(
     rule: Rule, checks: Mapping[str, Check], evidence: EvidenceSet | None, narrowing: Narrowing
 ) -> frozenset[EvidenceSource]:
+    """The evidence sources that a rule lacks; one that compares sequences also needs the expected one."""
     ways = any_source([checks[name] for name in rule.checks], evidence)
-    return ways | {EvidenceSource.EXPECTED} if rule.code in TOLD and narrowing.expected_seq is None else ways
+    return (
+        ways | {EvidenceSource.EXPECTED}
+        if rule.code in DECIDED_BY_EXPECTATION and narrowing.expected_seq is None
+        else ways
+    )
 
 
 def _judged(
     symptom: Symptom, rule: Rule, verdict: RuleVerdict | None, results: Sequence[Result], visibility: Visibility
 ) -> Cause:
-    """The cause by the findings on the subject itself and on what it depends on; a fault outweighs everything."""
+    """The verdict on a cause. Faults count first, then possible faults, crashes, and what is unknown or was unseen."""
     failed = [result for result in results if result.finding.outcome is Outcome.FAIL]
     sure = [result for result in failed if not _is_possibility(result)]
     if sure:
@@ -109,7 +114,7 @@ def _judged(
     meant = [result for result in results if visibility.narrowing.is_meant(result.finding.subject)]
     judged = [result for result in meant or results if result.finding.outcome is Outcome.PASS]
     unknown = [result for result in meant or results if result.finding.outcome is Outcome.NOT_EVALUATED]
-    if unknown and not (judged and _same_kinds(judged, unknown)):
+    if unknown and not (judged and _judged_assets_only_others_unknown(judged, unknown)):
         finding = unknown[0].finding
         return _undecided(symptom, rule, finding.message, finding.how_to_get)
     unseen = visibility.unseen(symptom, rule, judged)
@@ -133,10 +138,10 @@ def _is_possibility(result: Result) -> bool:
     return hygiene or result.finding.confidence is Confidence.LOW
 
 
-def _with_explanations(causes: Sequence[Cause], looked: Examined) -> list[Cause]:
-    """Confirmed causes all of whose findings another confirmed one explains are there, and no causes of their own."""
+def _with_explanations(causes: Sequence[Cause], examined: Examined) -> list[Cause]:
+    """The causes; a confirmed one becomes explained where another confirmed cause explains each of its findings."""
     results = [result for cause in causes if cause.verdict is Verdict.CONFIRMED for result in cause.results]
-    grouped = incidents(results, looked.evidence, _looked_at(looked.evidence, results))
+    grouped = incidents(results, examined.evidence, _newest_time(examined.evidence, results))
     explained = {id(consequence.result): consequence for incident in grouped for consequence in incident.consequences}
     return [_explained(cause, explained) for cause in causes]
 
@@ -151,8 +156,8 @@ def _explained(cause: Cause, explained: Mapping[int, Consequence]) -> Cause:
     return msgspec.structs.replace(cause, verdict=Verdict.EXPLAINED, message=message, next_step="")
 
 
-def _looked_at(evidence: EvidenceSet, results: Sequence[Result]) -> datetime:
-    """Time of the last sample; without one, the newest time in findings from logs. Without both nothing is compared."""
+def _newest_time(evidence: EvidenceSet, results: Sequence[Result]) -> datetime:
+    """Time of the last sample; without one the newest time in findings; without both the latest possible time."""
     series = evidence.get(SnapshotSeries)
     if series is not None:
         return series.last.taken_at
@@ -160,8 +165,8 @@ def _looked_at(evidence: EvidenceSet, results: Sequence[Result]) -> datetime:
     return max(filter(None, seen), default=datetime.max.replace(tzinfo=UTC))
 
 
-def _same_kinds(judged: Sequence[Result], unknown: Sequence[Result]) -> bool:
-    """Whether streams or consumers were judged, and only something else, such as an absent log, could not be."""
+def _judged_assets_only_others_unknown(judged: Sequence[Result], unknown: Sequence[Result]) -> bool:
+    """Whether streams or consumers passed, and everything unknown is of another kind, such as an absent log."""
     assets = ("stream", "consumer")
     about_assets = any(result.finding.subject.kind in assets for result in judged)
     return about_assets and not any(result.finding.subject.kind in assets for result in unknown)
@@ -209,10 +214,10 @@ def _undecided(symptom: Symptom, rule: Rule, reason: str, step: str, possible: S
     )
 
 
-def _most_telling(
+def _next_step(
     undecided: Sequence[Cause], lacking: Mapping[str, frozenset[EvidenceSource]], narrowing: Narrowing
 ) -> NextStep | None:
-    """The step that decides most, frequent causes first: an evidence source that was missing, else the first hint."""
+    """The step that decides most: the missing source of most causes, by 1 / rank of each, else the first hint."""
     weights: dict[EvidenceSource, float] = {}
     for rank, cause in enumerate(undecided):
         for way in lacking.get(cause.rule.code, frozenset()):
@@ -231,7 +236,7 @@ _KINDS = ("stream", "consumer", "server", "account", "connection", "bundle")
 
 
 class Visibility:
-    """The streams and consumers that are meant, as the last sample showed them."""
+    """What the evidence shows of the streams and consumers that the question is about."""
 
     def __init__(self, evidence: EvidenceSet, narrowing: Narrowing) -> None:
         self.narrowing = narrowing
@@ -264,7 +269,7 @@ class Visibility:
         if not judged and not self.narrowing.stream and gap:
             return gap
         if judged or not self.narrowing.stream:
-            return self._hidden_consumers(rule) if _of_consumers(symptom) and _only_streams(judged) else None
+            return self._hidden_consumers(rule) if _is_about_consumers(symptom) and _only_streams(judged) else None
         if self._snapshot is None:
             return self._gap("no stream was checked", "add --context NAME or -s URL")
         if self.notes:
@@ -272,13 +277,13 @@ class Visibility:
         return None
 
     def _nothing_seen(self) -> Gap | None:
-        """A file that declares something shows nothing of what runs."""
+        """A gap where nothing of a running deployment was read: files show only what is declared."""
         if self._anything_runs:
             return None
         return self._gap("no running deployment was checked", "add --context NAME or -s URL")
 
     def _hidden_consumers(self, rule: Rule) -> Gap | None:
-        """A page of a stream has the number of its consumers, not the consumers that the rule would judge."""
+        """A gap where a rule about consumers lacks some: a reply about a stream has their number, not their state."""
         if self.narrowing.consumer or not (rule.failure_mode == _CONSUMERS or _CONSUMER in rule.title.lower()):
             return None
         for stream in self._streams if self.narrowing.stream else self._all():
@@ -296,7 +301,7 @@ class Visibility:
         return Gap("stream", Subject(kind="stream", name=self.narrowing.stream), reason, how_to_get)
 
     def _notes(self) -> Iterator[str]:
-        """What is wrong with how they were seen."""
+        """Why the stream and the consumer of the question cannot be judged: absent, or not seen from the leader."""
         stream, consumer = self.narrowing.stream, self.narrowing.consumer
         if not stream or self._snapshot is None:
             return
@@ -324,12 +329,12 @@ def _silence(asset: UnresponsiveAsset) -> str:
     return f"is there, but could not be seen: {asset.reason}"
 
 
-def _of_consumers(symptom: Symptom) -> bool:
+def _is_about_consumers(symptom: Symptom) -> bool:
     return _CONSUMER in symptom.title.lower()
 
 
 def _only_streams(judged: Sequence[Result]) -> bool:
-    """A stream that is healthy says nothing about its consumers that were not seen."""
+    """Whether only streams passed: a healthy stream shows nothing of consumers that were not seen."""
     return {result.finding.subject.kind for result in judged} == {"stream"}
 
 
@@ -357,7 +362,7 @@ def any_source(checks: Iterable[Check], evidence: EvidenceSet | None) -> frozens
 
 
 def used_sources(evidence: EvidenceSet) -> frozenset[EvidenceSource]:
-    """The sources that all evidence at hand came from."""
+    """The sources of the evidence that is present."""
     return frozenset(known.source for known in evidence.present if known.source is not None)
 
 

@@ -1,4 +1,4 @@
-"""A publisher's expected sequence against the stream: who is right, and what came in between.
+"""A publisher's expected sequence compared with the stream: which of them is behind, and what was stored in between.
 
 Mechanism: nats-server compares `Nats-Expected-Last-Sequence` with the stream's last sequence and nothing else
 (server/stream.go `processJetStreamMsgWithBatch`).
@@ -11,11 +11,11 @@ from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.snapshot import Stream
 
 STALE, AHEAD = "JSD201", "JSD202"
-TOLD = frozenset({STALE, AHEAD})
+DECIDED_BY_EXPECTATION = frozenset({STALE, AHEAD})
 """The rules that an expected sequence can decide."""
 
 
-def told_by(expectation: RefusedPublish, stream: Stream) -> dict[str, Finding]:
+def findings_on_expectation(expectation: RefusedPublish, stream: Stream) -> dict[str, Finding]:
     """Findings by rule code: a publisher that fell behind, or one that is ahead of what its stream has become."""
     if not stream.from_leader:
         why = unknown(stream.subject, "the stream was not seen from its leader", "look again when it has a leader")
@@ -55,7 +55,7 @@ def _ahead(expected: int, expectation: RefusedPublish, stream: Stream) -> Findin
 
 
 def _was_ahead(expected: int, actual: int, expectation: RefusedPublish, stream: Stream) -> Finding:
-    """The stream is past it by now, but the server compared with less: a subject, or a younger stream."""
+    """The stream is past it now, but the server compared it with a lower sequence, of a subject or a younger stream."""
     compared = "a subject of which nothing is stored any more" if actual == 0 else f"{actual:,}"
     message = (
         f"the publisher expected {expected:,}, and the server compared it with {compared}: messages of it were "

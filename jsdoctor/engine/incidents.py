@@ -17,8 +17,8 @@ from jsdoctor.model.finding import Confidence, Finding, Severity
 from jsdoctor.model.report import Consequence, Incident, Result
 from jsdoctor.model.rule import Explanation, Relation
 
-_NUMBER = re.compile(r"\d[\d,.a-zµ]*")
-"""Also a whole length of time: `1m30s` and `2s` are alike."""
+_AMOUNT = re.compile(r"\d[\d,.a-zµ]*")
+"""A number or a whole duration: `1m30s` and `2s` are alike."""
 
 _PLURAL = re.compile(r"# (\w+)s\b")
 
@@ -27,26 +27,26 @@ _WORD = re.compile(r"[^\s,;:()]+")
 
 
 def likeness(result: Result) -> tuple[object, ...]:
-    """Equal for findings that say the same of different subjects: but for names and numbers, the same message.
+    """A key that is equal for findings of different subjects whose messages differ in names and numbers only.
 
-    The names are those of the subject and of the servers that showed it: where each stream lies is no difference.
+    Names are those of the subject and of the servers that reported it.
     """
     finding, subject = result.finding, result.finding.subject
     servers = {observation.source for observation in finding.evidence}
     message = _WORD.sub(lambda word: "?" if word[0] in servers else word[0], finding.message)
     for name in sorted({subject.name, subject.stream, subject.account} - {""}, key=len, reverse=True):
         message = message.replace(name, "?")
-    message = _PLURAL.sub(r"# \1", _NUMBER.sub("#", message))
+    message = _PLURAL.sub(r"# \1", _AMOUNT.sub("#", message))
     return (result.rule.code, result.severity, finding.confidence, subject.kind, message)
 
 
-_APART = timedelta(minutes=15)
+_MAX_DISTANCE = timedelta(minutes=15)
 """Findings that logs date further apart than this are not about the same problem."""
 
-_SAME_MOMENT = timedelta(minutes=5)
-"""The same, where the time is all that two findings have in common."""
+_MAX_DISTANCE_IN_TIME_ONLY = timedelta(minutes=5)
+"""The same, where time is the only thing that two findings have in common."""
 
-_STILL = timedelta(hours=1)
+_MAX_AGE = timedelta(hours=1)
 """A problem that logs last showed longer ago than this does not explain a present finding."""
 
 
@@ -65,18 +65,18 @@ def incidents(results: Sequence[Result], evidence: EvidenceSet, now: datetime) -
     places = {id(result): place for place, result in enumerate(results)}
     causes: dict[tuple[object, ...], list[Result]] = {}
     following: dict[tuple[object, ...], list[Consequence]] = {}
-    alike = {place: likeness(result) for place, result in enumerate(results) if place not in explained}
+    likeness_by_place = {place: likeness(result) for place, result in enumerate(results) if place not in explained}
     for place, result in enumerate(results):
         if place not in explained:
-            causes.setdefault(alike[place], []).append(result)
+            causes.setdefault(likeness_by_place[place], []).append(result)
             continue
         root = place
         while root in explained:
             root = places[id(explained[root].explained_by)]
-        following.setdefault(alike[root], []).append(explained[place])
+        following.setdefault(likeness_by_place[root], []).append(explained[place])
     all_incidents = [
-        Incident(tuple(sorted(alike_ones, key=_order)), _in_order(following.get(likeness, ())))
-        for likeness, alike_ones in causes.items()
+        Incident(tuple(sorted(same_results, key=_order)), _in_order(following.get(likeness, ())))
+        for likeness, same_results in causes.items()
     ]
     return tuple(sorted(all_incidents, key=_urgency))
 
@@ -102,43 +102,44 @@ class _Index:
         for edge in result.rule.explained_by:
             for key in relations.of_effect(result.finding, edge.link):
                 for cause in self._found.get((edge, key), ()):
-                    if _fits(result, cause, now, edge.link):
+                    if _can_explain(result, cause, now, edge.link):
                         words = in_words(edge.link, key, result.finding, cause.finding)
                         return Consequence(result, cause, edge.link, words)
         return None
 
 
-def _fits(result: Result, cause: Result, now: datetime, link: Relation) -> bool:
-    """Whether accounts and times agree. An info never explains a finding that is more severe."""
+def _can_explain(result: Result, cause: Result, now: datetime, link: Relation) -> bool:
+    """Whether accounts and times of two findings agree. An info never explains a finding that is more severe."""
     if cause.severity is Severity.INFO and result.severity is not Severity.INFO:
         return False
-    together = _at_once if link is Relation.MOMENT else _together
+    together = _overlap_in_time_only if link is Relation.MOMENT else _overlap
     return accounts_agree(result.finding.subject, cause.finding.subject) and together(
         result.finding, cause.finding, now
     )
 
 
-def _at_once(effect: Finding, cause: Finding, now: datetime) -> bool:
-    """A finding without times is of now; two of those have nothing in common."""
+def _overlap_in_time_only(effect: Finding, cause: Finding, now: datetime) -> bool:
+    """Whether findings linked by time alone are close. One without times counts as now; two without are not linked."""
     first, second = _span(effect), _span(cause)
     if first is None and second is None:
         return False
     first, second = first or (now, now), second or (now, now)
-    return first[0] <= second[1] + _SAME_MOMENT and second[0] <= first[1] + _SAME_MOMENT
+    return first[0] <= second[1] + _MAX_DISTANCE_IN_TIME_ONLY and second[0] <= first[1] + _MAX_DISTANCE_IN_TIME_ONLY
 
 
-def _together(effect: Finding, cause: Finding, now: datetime) -> bool:
+def _overlap(effect: Finding, cause: Finding, now: datetime) -> bool:
+    """Whether the times of two findings are close; one without times is compared with the present."""
     first, second = _span(effect, now), _span(cause, now)
     if first is None and second is None:
         return True
     if first is None or second is None:
         past = first or second
-        return past is not None and past[1] >= now - _STILL
-    return first[0] <= second[1] + _APART and second[0] <= first[1] + _APART
+        return past is not None and past[1] >= now - _MAX_AGE
+    return first[0] <= second[1] + _MAX_DISTANCE and second[0] <= first[1] + _MAX_DISTANCE
 
 
 def _span(finding: Finding, now: datetime | None = None) -> tuple[datetime, datetime] | None:
-    """From when to when it was so; what began and was not seen last goes on until `now`."""
+    """When the finding began and ended. One with a beginning only lasts until `now`; without times there is none."""
     ended = finding.last_seen or (now if finding.first_seen else None)
     moments = [moment for moment in (finding.first_seen, ended) if moment is not None]
     return (min(moments), max(moments)) if moments else None

@@ -14,7 +14,7 @@ from jsdoctor.pages.rule_page import parse_rule_page
 
 
 class PageText(msgspec.Struct, frozen=True):
-    """A rule page before it is read: where it lies, its folder's name, its text, and whether jsdoctor ships it."""
+    """A rule page before it is parsed: its path, its folder's name, its text, and whether jsdoctor ships it."""
 
     origin: str
     failure_mode: str
@@ -27,7 +27,7 @@ def load_rules(
 ) -> tuple[Rule, ...]:
     """All rules by code. Raises `PageError` with the mistakes of all pages together.
 
-    `checks` and `actions` are those that a page may name; without them what it names is not looked at.
+    `checks` and `actions` are those that a page may name; without them what it names is not checked.
     """
     rules: dict[str, Rule] = {}
     slugs: dict[str, Rule] = {}
@@ -39,9 +39,9 @@ def load_rules(
             problems.extend(error.problems)
             continue
         problems.extend(_misfits(rule, page, checks, actions))
-        for known in (rules.get(rule.code), slugs.get(rule.slug)):
-            if known is not None:
-                problems += [f"{rule.origin}:1: {rule.code} {rule.slug!r} is already taken by {known.origin}"]
+        for other in (rules.get(rule.code), slugs.get(rule.slug)):
+            if other is not None:
+                problems += [f"{rule.origin}:1: {rule.code} {rule.slug!r} is already taken by {other.origin}"]
         rules.setdefault(rule.code, rule)
         slugs.setdefault(rule.slug, rule)
     problems.extend(signature_misfits(rules.values()))
@@ -94,19 +94,19 @@ RESOLVERS = ("@start", "@ready", "@meta-leader", "@meta-self", "@stream-leader",
 def cause_graph_misfits(rules: Iterable[Rule]) -> Iterator[str]:
     """Codes in `explained_by` must be rules that are in use, and no rule may explain itself, directly or not."""
     by_code = {rule.code: rule for rule in rules}
-    known = [code for code, rule in by_code.items() if rule.status is not RuleStatus.RETIRED]
+    other = [code for code, rule in by_code.items() if rule.status is not RuleStatus.RETIRED]
     for rule in by_code.values():
         for edge in rule.explained_by:
-            if edge.code not in known:
+            if edge.code not in other:
                 yield f"{rule.origin}:1: 'explained_by': no rule has the code {edge.code!r}" + did_you_mean(
-                    edge.code, known
+                    edge.code, other
                 )
-    if circle := _circle(by_code):
+    if circle := _find_circle(by_code):
         yield f"{by_code[circle[0]].origin}:1: 'explained_by' goes in a circle: {' <- '.join(circle)}"
 
 
-def _circle(by_code: dict[str, Rule]) -> list[str]:
-    """One circle of codes, first and last alike; empty when there is none."""
+def _find_circle(by_code: dict[str, Rule]) -> list[str]:
+    """One circle of `explained_by` by depth-first search, its first code repeated at the end; empty: there is none."""
     finished: set[str] = set()
     for start in sorted(by_code):
         path: list[str] = []

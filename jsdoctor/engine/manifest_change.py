@@ -10,7 +10,7 @@ import msgspec
 
 from jsdoctor.checks.declared.deployed import Deployed, consumer_of
 from jsdoctor.engine.change import Config, comparable
-from jsdoctor.engine.comparison import is_undecided, of_what_was_read
+from jsdoctor.engine.comparison import is_undecided, outcome_of_read_subjects
 from jsdoctor.model.change import ChangeAction, ChangeStep, FieldChange, ManifestChange
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import CLUSTER, Outcome, Subject
@@ -25,17 +25,17 @@ from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.subjects import subjects_overlap
 from jsdoctor.model.wording import span
 
-_DELETES = "stream_limits.change_deletes_declared"
+_DELETION_CHECK = "stream_limits.change_deletes_declared"
 """The check that finds which stored messages a change deletes."""
-_ABSENCE_UNSURE = frozenset({"connection", "server", "stream", "endpoint", "reply"})
+_STREAM_HIDING_GAPS = frozenset({"connection", "server", "stream", "endpoint", "reply"})
 """Kinds of gaps that may hide a stream."""
 _CHANGE_ACTIONS = {PlannedAction.REPLACED: ChangeAction.REPLACE, PlannedAction.DELETED: ChangeAction.DELETE}
-_NAMES = ("name", "durable_name")
-_BLIND = "not all of the deployment was seen"
+_NAME_FIELDS = ("name", "durable_name")
+_NOT_ALL_SEEN = "not all of the deployment was seen"
 
 
 class _Draft(NamedTuple):
-    """A step before it has its place, and what decides that place. `same`: nothing changes."""
+    """A step before it has its place in the order, with the stream's configurations. `same`: it changes nothing."""
 
     step: ChangeStep
     before: StreamConfig | None = None
@@ -51,9 +51,9 @@ def manifest_change(
     if manifests is None or snapshots is None:
         return None
     deployed = Deployed(snapshots)
-    blind = _blind(evidence, gaps)
-    drafts = [_stream(stream, deployed, blind) for stream in manifests.streams]
-    drafts += [_consumer(consumer, deployed, blind) for consumer in manifests.consumers]
+    blind = _may_hide_streams(evidence, gaps)
+    drafts = [_stream_draft(stream, deployed, blind) for stream in manifests.streams]
+    drafts += [_consumer_draft(consumer, deployed, blind) for consumer in manifests.consumers]
     changing = [draft for draft in drafts if not draft.same]
     places = apply_order(
         [Planned(entry.step.subject, entry.step.action, entry.before, entry.after) for entry in changing]
@@ -61,7 +61,7 @@ def manifest_change(
     stakes = _Stakes(results, verdicts)
     unseen, incomplete = _undeclared(manifests, deployed, snapshots, blind)
     return ManifestChange(
-        steps=tuple(stakes.onto(changing[place].step, why) for place, why in places),
+        steps=tuple(stakes.added_to(changing[place].step, why) for place, why in places),
         unchanged=len(drafts) - len(changing),
         undeclared=tuple(unseen),
         incomplete=incomplete,
@@ -80,16 +80,16 @@ def drift_gaps(change: ManifestChange | None) -> tuple[Gap, ...]:
     return tuple(gaps)
 
 
-def _blind(evidence: EvidenceSet, gaps: Sequence[Gap]) -> bool:
+def _may_hide_streams(evidence: EvidenceSet, gaps: Sequence[Gap]) -> bool:
     """Whether a stream may exist that no reply showed. A plain account lists all of its own."""
     own = isinstance(evidence.get(ConnectedServer), ConnectedServer)
-    return any(gap.kind in _ABSENCE_UNSURE and (gap.requested or not own) for gap in gaps)
+    return any(gap.kind in _STREAM_HIDING_GAPS and (gap.requested or not own) for gap in gaps)
 
 
-def _stream(declared: DeclaredStream, deployed: Deployed, blind: bool) -> _Draft:
+def _stream_draft(declared: DeclaredStream, deployed: Deployed, blind: bool) -> _Draft:
     current = deployed.stream(declared.name)
     doubt = deployed.doubt(declared, declared.name)
-    unclear = doubt.message if doubt else _BLIND if blind and current is None else ""
+    unclear = doubt.message if doubt else _NOT_ALL_SEEN if blind and current is None else ""
     before = current.config if current else None
     kept = declared.planned_action is PlannedAction.KEPT
     after = declared.after_update(before) if before and kept else declared.stored
@@ -98,33 +98,34 @@ def _stream(declared: DeclaredStream, deployed: Deployed, blind: bool) -> _Draft
     fields = () if deletes or unclear else _fields(base, after, bool(before))
     step = _step(declared, _action(declared, bool(before), unclear), fields, unclear)
     step = msgspec.structs.replace(step, messages=current.state.messages if current else None)
-    same = bool(before) and not fields and not unclear and _settled(declared)
+    same = bool(before) and not fields and not unclear and _is_fully_declared(declared)
     return _Draft(step, before, None if deletes else after, same)
 
 
-def _consumer(declared: DeclaredConsumer, deployed: Deployed, blind: bool) -> _Draft:
+def _consumer_draft(declared: DeclaredConsumer, deployed: Deployed, blind: bool) -> _Draft:
     stream = deployed.stream(declared.stream)
     current = consumer_of(stream, declared.name)
     doubt = deployed.doubt(declared, declared.stream)
     unlisted = current is None and (not stream.consumers_seen if stream else blind)
-    unclear = doubt.message if doubt else _BLIND if unlisted else ""
+    unclear = doubt.message if doubt else _NOT_ALL_SEEN if unlisted else ""
     before = current.config if current else consumer_as_stored(ConsumerConfig())
     deletes = declared.planned_action is PlannedAction.DELETED
     fields = () if deletes or unclear else _fields(before, declared.stored, bool(current))
     step = _step(declared, _action(declared, bool(current), unclear), fields, unclear)
-    return _Draft(step, same=bool(current) and not fields and not unclear and _settled(declared))
+    return _Draft(step, same=bool(current) and not fields and not unclear and _is_fully_declared(declared))
 
 
-def _settled(declared: DeclaredAsset) -> bool:
+def _is_fully_declared(declared: DeclaredAsset) -> bool:
+    """Whether it is to exist, and every field of it is known and valid."""
     return declared.planned_action is PlannedAction.KEPT and not declared.mistakes and not declared.unknown
 
 
-def _action(declared: DeclaredAsset, there: bool, unclear: str) -> ChangeAction:
+def _action(declared: DeclaredAsset, is_deployed: bool, unclear: str) -> ChangeAction:
     if declared.planned_action is not PlannedAction.KEPT:
         return _CHANGE_ACTIONS[declared.planned_action]
     if unclear:
         return ChangeAction.UNCLEAR
-    return ChangeAction.UPDATE if there else ChangeAction.CREATE
+    return ChangeAction.UPDATE if is_deployed else ChangeAction.CREATE
 
 
 def _step(
@@ -147,17 +148,20 @@ def _step(
     )
 
 
-def _fields(before: Config, after: Config, there: bool) -> tuple[FieldChange, ...]:
-    """The fields that differ. Of what is created: those that differ from a default, without a value before."""
+def _fields(before: Config, after: Config, is_deployed: bool) -> tuple[FieldChange, ...]:
+    """The fields that differ. `there`: it exists; what is created has no value before, and `before` is the default."""
     old, new = comparable(before), comparable(after)
     return tuple(
-        FieldChange(row.name, _text(row.attribute, was) if there else "", _text(row.attribute, becomes))
+        FieldChange(
+            row.name, _shown_value(row.attribute, was) if is_deployed else "", _shown_value(row.attribute, becomes)
+        )
         for row in rows(type(new))
-        if row.name not in _NAMES and (was := getattr(old, row.attribute)) != (becomes := getattr(new, row.attribute))
+        if row.name not in _NAME_FIELDS
+        and (was := getattr(old, row.attribute)) != (becomes := getattr(new, row.attribute))
     )
 
 
-def _text(name: str, value: object) -> str:
+def _shown_value(name: str, value: object) -> str:
     if name.endswith("_ns"):
         times = value if isinstance(value, tuple) else (value,)
         return ", ".join(span(int(time)) for time in times)
@@ -168,21 +172,24 @@ def _text(name: str, value: object) -> str:
 
 
 class _Stakes:
-    """Which messages are at stake, as the rule on deletions found it in this run."""
+    """Which messages a step deletes, by the findings of the check on deletions in this run."""
 
     def __init__(self, results: Iterable[Result], verdicts: Iterable[RuleVerdict]) -> None:
         self._judged = any(
-            _DELETES in verdict.rule.checks and not is_undecided(of_what_was_read(verdict.outcome, verdict.subjects))
+            _DELETION_CHECK in verdict.rule.checks
+            and not is_undecided(outcome_of_read_subjects(verdict.outcome, verdict.subjects))
             for verdict in verdicts
         )
-        self._found = {result.finding.subject: result.finding for result in results if _DELETES in result.rule.checks}
+        self._found = {
+            result.finding.subject: result.finding for result in results if _DELETION_CHECK in result.rule.checks
+        }
 
-    def onto(self, step: ChangeStep, why: str) -> ChangeStep:
+    def added_to(self, step: ChangeStep, why: str) -> ChangeStep:
         """The step with what it deletes, and the reason for its place."""
         reason = "; ".join(part for part in (step.reason, why) if part)
-        return msgspec.structs.replace(step, at_stake=self._of(step), reason=reason)
+        return msgspec.structs.replace(step, at_stake=self._at_stake(step), reason=reason)
 
-    def _of(self, step: ChangeStep) -> str:
+    def _at_stake(self, step: ChangeStep) -> str:
         if step.action is ChangeAction.CREATE:
             return ""
         finding = self._found.get(step.subject)
@@ -194,7 +201,7 @@ class _Stakes:
 def _undeclared(
     manifests: Manifests, deployed: Deployed, snapshots: SnapshotSeries, blind: bool
 ) -> tuple[list[Subject], str]:
-    """What is deployed and in no manifest, in the account that the manifests are for, and why that may not be all."""
+    """What is deployed in the account of the manifests and in none of them, and why more may be (empty: it is all)."""
     names = {stream.name for stream in manifests.streams}
     account = deployed.account_of(names | {consumer.stream for consumer in manifests.consumers})
     if account is None:
@@ -206,18 +213,18 @@ def _undeclared(
         if stream.name in names:
             subjects += _undeclared_consumers(stream, consumers)
     unlisted = any(stream.name in names and not stream.consumers_seen for stream in streams)
-    return sorted(subjects, key=lambda item: item.label), _BLIND if blind or unlisted else ""
+    return sorted(subjects, key=lambda item: item.label), _NOT_ALL_SEEN if blind or unlisted else ""
 
 
 def _undeclared_consumers(stream: Stream, declared: set[tuple[str, str]]) -> Iterator[Subject]:
-    """Durable ones: clients make ephemeral consumers for themselves."""
+    """The durable consumers of a stream that no manifest declares: clients create ephemeral ones themselves."""
     for consumer in stream.consumers:
         if consumer.config.durable_name and (stream.name, consumer.name) not in declared:
             yield consumer.subject
 
 
 class Planned(NamedTuple):
-    """What the order needs of a step. `before` and `after` are configurations of a stream, None where there is none."""
+    """What decides the order of a step. `before` and `after` are configurations of a stream, or None."""
 
     subject: Subject
     action: ChangeAction
@@ -245,11 +252,13 @@ def apply_order(steps: Sequence[Planned]) -> list[tuple[int, str]]:
 
 def _waits_for(step: Planned, steps: Sequence[Planned]) -> dict[int, str]:
     """The steps that come before this one, by their place, and why."""
-    reasons = ((place, _reason(step, other)) for place, other in enumerate(steps) if other.subject != step.subject)
+    reasons = (
+        (place, _reason_to_wait(step, other)) for place, other in enumerate(steps) if other.subject != step.subject
+    )
     return {place: reason for place, reason in reasons if reason}
 
 
-def _reason(step: Planned, other: Planned) -> str:
+def _reason_to_wait(step: Planned, other: Planned) -> str:
     """Why `other` comes before `step`; empty: it need not."""
     if step.subject.kind == "consumer":
         return _consumer_waits(step, other)
@@ -284,8 +293,8 @@ def _stream_waits_for_stream(step: Planned, other: Planned) -> str:
     origins = (step.after.mirror, *step.after.sources)
     if any(origin and origin.external is None and origin.name == other.subject.name for origin in origins):
         return f"after {other.subject.name}, from which it copies" if other.after is not None else ""
-    taken = _gains(step)
-    if any(subjects_overlap(mine, theirs) for mine in taken for theirs in _loses(other)):
+    added, removed = _added_subjects(step), _removed_subjects(other)
+    if any(subjects_overlap(mine, theirs) for mine in added for theirs in removed):
         return f"after {other.subject.name}, which gives up subjects that it takes"
     return ""
 
@@ -296,11 +305,11 @@ def _becomes_interest(step: Planned) -> bool:
     return bool(before and after and before.retention != "interest" and after.retention == "interest")
 
 
-def _gains(step: Planned) -> set[str]:
+def _added_subjects(step: Planned) -> set[str]:
     return set(step.after.subjects if step.after else ()) - set(step.before.subjects if step.before else ())
 
 
-def _loses(step: Planned) -> set[str]:
+def _removed_subjects(step: Planned) -> set[str]:
     return set(step.before.subjects if step.before else ()) - set(step.after.subjects if step.after else ())
 
 

@@ -42,7 +42,7 @@ def overrides(
 
 
 def severities_of(settings: SeveritySettings, rules: Sequence[Rule], origin: str) -> dict[str, Severity]:
-    """The severity of each rule that has one set, by code; later settings count. Raises `ConfigurationError`."""
+    """Severities by rule code; of several settings for a rule the last counts. Raises `ConfigurationError`."""
     severities: dict[str, Severity] = {}
     problems: list[str] = []
     for selector, severity, line in settings:

@@ -7,23 +7,23 @@ from collections.abc import Iterator
 
 MAX_LINES = 6
 MAX_CHARACTERS = 700
-"""A longer text is a log, a page of a command, or a report with several passages. A longer passage is cut."""
+"""A longer text is a log, output of a command, or a report with several passages. A longer passage is cut."""
 
 MIN_WORDS = 4
 
 _MAX_PASSAGES = 8
-_BODY = 0.6
+_BODY_WEIGHT = 0.6
 """The body of a report weighs less than its title, which states the problem."""
 
-_MIN_PROSE = 0.75
-"""At least this share of the words of a passage are words of a language, without digits and signs in them."""
+_MIN_WORD_SHARE = 0.75
+"""Smallest share of words without digits and signs in a passage that counts as prose."""
 
 _LOGGED = re.compile(
     r"^\s*(\[\d+\]|\[(INF|WRN|ERR|DBG|TRC|FTL)\]|\d{4}[-/]\d\d[-/]\d\d|\{|at \S+\(|File \"|goroutine \d|panic: "
     r"|[│╭├╰+|])",
     re.MULTILINE,
 )
-"""How lines begin that programs write. Those are known by their wording, or not at all."""
+"""Beginnings of lines that programs write: log lines, stack traces, tables."""
 
 _DATED = re.compile(r"^\s*(\w{3} +\d{1,2} \d\d:\d\d|\d\d:\d\d:\d\d|\S+ +\| )|\b(level|msg|ts)=", re.MULTILINE)
 """Lines of syslog, of containers and of loggers with keys, which a report may hold without marking them as code."""
@@ -40,11 +40,11 @@ _WORD = re.compile(
 
 
 def passages(text: str) -> list[tuple[str, float]]:
-    """What is to be read, each with its weight. A short text is one passage; a longer one has those of its prose."""
+    """The passages of a text, each with its weight. A short text is one; of a longer one only prose is taken."""
     if len(text) <= MAX_CHARACTERS and text.strip().count("\n") < MAX_LINES and not _LOGGED.search(text):
         return [(text, 1.0)]
     prose = list(_prose(text))[:_MAX_PASSAGES]
-    return [(passage, _BODY if place else 1.0) for place, passage in enumerate(prose)]
+    return [(passage, _BODY_WEIGHT if place else 1.0) for place, passage in enumerate(prose)]
 
 
 def _prose(text: str) -> Iterator[str]:
@@ -58,7 +58,8 @@ def _prose(text: str) -> Iterator[str]:
 
 
 def _is_prose(lines: list[str]) -> bool:
+    """Whether most words are plain words, and at most half of the lines look like settings."""
     words = [word for line in lines for word in line.split()]
     if len(words) < MIN_WORDS or 2 * sum(bool(_SETTING.match(line)) for line in lines) > len(lines):
         return False
-    return sum(bool(_WORD.match(word)) for word in words) >= _MIN_PROSE * len(words)
+    return sum(bool(_WORD.match(word)) for word in words) >= _MIN_WORD_SHARE * len(words)

@@ -53,7 +53,7 @@ _SWITCHES = (
     *("assets", "consumers", "servers", "accounts", "server_rates", "raft", "connections", "links", "claims"),
     *("mappings", "interest", "subscriptions", "clocks", "ack_metrics", "near_subjects"),
 )
-"""Parts of a plan that are collected or not; the others take values."""
+"""The fields of a plan that switch a part of the collection on or off; the other fields have values."""
 
 
 def plan_collection(
@@ -66,7 +66,7 @@ def plan_collection(
     host: bool,
     addresses: bool = False,
 ) -> CollectionPlan:
-    """The union of what the checks declare. A second sample is taken only when one of them judges a trend."""
+    """The plan for everything that the checks declare. There is one sample if none of them compares samples."""
     kinds = {kind for check in checks for kind in check.kinds}
     parts = {part for kind in kinds for part in kind.parts}
     plan = CollectionPlan(
@@ -90,5 +90,5 @@ def plan_scan(
 
 
 def plan_of_login(plan: CollectionPlan, number: int) -> CollectionPlan:
-    """What is requested with the first login, and with a further one: clocks, true time and addresses are read once."""
+    """The plan for login `number`, from 0: only the first reads clocks, true time and addresses."""
     return msgspec.structs.replace(plan, clocks=False, ntp=(), addresses=False) if number else plan

@@ -20,18 +20,18 @@ def policy_rules(policies: Iterable[Policy]) -> tuple[tuple[Rule, ...], dict[str
     rules: list[Rule] = []
     checks: dict[str, Check] = {}
     for policy in policies:
-        mine = policy_checks(policy)
-        checks |= {check.name: check for check in mine}
+        own_checks = policy_checks(policy)
+        checks |= {check.name: check for check in own_checks}
         rules.append(
             Rule(
                 code=policy.code,
                 slug=_slug(policy),
                 title=policy.title,
-                checks=tuple(check.name for check in mine),
+                checks=tuple(check.name for check in own_checks),
                 severity=policy.severity,
                 failure_mode=FAILURE_MODE,
                 impact=Impact.HYGIENE,
-                body=_page(policy),
+                body=_page_body(policy),
                 origin=f"{policy.origin}:{policy.line}",
             )
         )
@@ -39,12 +39,12 @@ def policy_rules(policies: Iterable[Policy]) -> tuple[tuple[Rule, ...], dict[str
 
 
 def _slug(policy: Policy) -> str:
-    """The first words of the title, behind the code, which makes it unique."""
+    """The code, which makes the slug unique, and the first words of the title."""
     words = re.findall(r"[a-z0-9]+", policy.title.lower())
     return "-".join((policy.code.lower(), *words[:_SLUG_WORDS]))
 
 
-def _page(policy: Policy) -> str:
+def _page_body(policy: Policy) -> str:
     where = {"name": policy.name, "account": policy.account, "stream": policy.stream}
     match = [f"{key} `{pattern}`" for key, pattern in where.items() if pattern != "*"]
     match += [f"metadata `{key}` = `{value}`" for key, value in policy.metadata.items()]

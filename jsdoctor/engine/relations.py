@@ -17,19 +17,19 @@ from jsdoctor.model.server import Servers
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 
 Key = tuple[str, ...]
-"""A kind of thing and its name. Two findings are linked where they share a key and their accounts do not differ."""
+"""A kind and a name. Two findings are linked if they share a key and their accounts do not differ."""
 
 _SOME_SERVER: Key = ("some server",)
 _REMOTE: Key = ("remote",)
 _MOMENT: Key = ("moment",)
-_SHARED = frozenset({Relation.MOMENT, Relation.ACCOUNT, Relation.DOMAIN})
+_SYMMETRIC = frozenset({Relation.MOMENT, Relation.ACCOUNT, Relation.DOMAIN})
 _KIND_OF_CAUSE = {
     Relation.STREAM: "stream",
     Relation.ORIGIN: "stream",
     Relation.RETAINED: "consumer",
     Relation.CONSUMER: "consumer",
 }
-_HELD = frozenset({"workqueue", "interest"})
+_ACK_RETENTIONS = frozenset({"workqueue", "interest"})
 _WORD = re.compile(r"[A-Za-z0-9_.-]+")
 
 
@@ -40,7 +40,7 @@ class Relations:
         series, servers = evidence.get(SnapshotSeries), evidence.get(Servers)
         snapshots = series.snapshots if series is not None else ()
         self._streams = {stream.subject: stream for sample in snapshots for stream in sample.streams}
-        self._assets = {asset.subject: asset for asset in _assets(self._streams.values())}
+        self._assets = {asset.subject: asset for asset in _placed_assets(self._streams.values())}
         self._answered_by = {stream.subject: stream.answered_by for stream in self._streams.values()}
         self._silent = {silent.subject for sample in snapshots for silent in sample.silent}
         self._servers = {name for asset in self._assets.values() for name in _members(asset)}
@@ -59,8 +59,8 @@ class Relations:
             yield _identity(subject)
         elif link is Relation.REMOTE:
             yield _REMOTE
-        elif link in _SHARED:
-            yield from self._shared(finding, link)
+        elif link in _SYMMETRIC:
+            yield from self._symmetric_keys(finding, link)
         elif link in _KIND_OF_CAUSE:
             if subject.kind == _KIND_OF_CAUSE[link] and (link is not Relation.RETAINED or self._is_retained(subject)):
                 yield from _stream_key(subject)
@@ -80,8 +80,8 @@ class Relations:
             stream = self._streams.get(stream_of(subject))
             if stream:
                 yield from (("stream", origin.name) for origin in stream.config.origins if origin.external is None)
-        elif link in _SHARED:
-            yield from self._shared(finding, link)
+        elif link in _SYMMETRIC:
+            yield from self._symmetric_keys(finding, link)
         elif link is Relation.REMOTE:
             if self._is_remote(stream_of(subject)):
                 yield _REMOTE
@@ -92,7 +92,7 @@ class Relations:
         else:
             yield from (("server", name) for name in self._carriers(subject) or self._carriers(stream_of(subject)))
 
-    def _shared(self, finding: Finding, link: Relation) -> Iterator[Key]:
+    def _symmetric_keys(self, finding: Finding, link: Relation) -> Iterator[Key]:
         """Keys of links that are the same from both sides."""
         subject = finding.subject
         if link is Relation.MOMENT:
@@ -104,7 +104,7 @@ class Relations:
             yield from (("domain", domain) for domain in self._domains_of(finding))
 
     def _domains_of(self, finding: Finding) -> tuple[str, ...]:
-        """The domains of its stream or servers; the only one where there is one. Of several, none is taken blindly."""
+        """The domains of its stream or servers, or the deployment's only domain."""
         if len(self._domains) == 1:
             return tuple(self._domains)
         stream = self._streams.get(stream_of(finding.subject))
@@ -114,22 +114,22 @@ class Relations:
 
     def _is_retained(self, subject: Subject) -> bool:
         stream = self._streams.get(stream_of(subject))
-        return stream is not None and stream.config.retention in _HELD
+        return stream is not None and stream.config.retention in _ACK_RETENTIONS
 
     def _is_remote(self, subject: Subject) -> bool:
-        """Whether an origin of the stream is in another account or domain, in another cluster, or not to be seen."""
+        """Whether an origin of the stream is in another account, domain or cluster, or was not seen."""
         stream = self._streams.get(subject)
         if stream is None:
             return False
         for origin in stream.config.origins:
-            near = self._streams.get(Subject(kind="stream", name=origin.name, account=subject.account))
-            apart = near and near.cluster and stream.cluster and near.cluster.name != stream.cluster.name
-            if origin.external is not None or near is None or apart:
+            local = self._streams.get(Subject(kind="stream", name=origin.name, account=subject.account))
+            elsewhere = local and local.cluster and stream.cluster and local.cluster.name != stream.cluster.name
+            if origin.external is not None or local is None or elsewhere:
                 return True
         return False
 
     def _carriers(self, subject: Subject) -> tuple[str, ...]:
-        """The servers that a stream or consumer hangs on now: its leader, or all where it cannot have one."""
+        """The servers that a stream or consumer depends on now: its leader, or all its members if it has none."""
         asset = self._assets.get(subject)
         if asset is None or asset.cluster is None:
             return ()
@@ -156,6 +156,7 @@ class Relations:
         return tuple(dict.fromkeys(filter(None, _members(asset)))) if asset else ()
 
     def _named(self, finding: Finding) -> tuple[str, ...]:
+        """The known servers whose names are in the message or the evidence."""
         texts = [finding.message]
         for observation in finding.evidence:
             texts.append(observation.path)
@@ -202,7 +203,7 @@ def _server_in_words(key: Key, effect: Finding, cause: Finding) -> str:
 
 
 def accounts_agree(first: Subject, second: Subject) -> bool:
-    """Logs and captures often name a stream without its account: that does not separate two findings."""
+    """Whether accounts are equal or one is unknown: logs and captures often name a stream without its account."""
     return not first.account or not second.account or first.account == second.account
 
 
@@ -215,8 +216,8 @@ def _stream_key(subject: Subject) -> Iterator[Key]:
         yield ("stream", name)
 
 
-def _assets(streams: Iterable[Stream]) -> Iterator[Stream | Consumer]:
-    """Those that name where they are placed."""
+def _placed_assets(streams: Iterable[Stream]) -> Iterator[Stream | Consumer]:
+    """The streams and consumers whose replies show where they are placed."""
     for stream in streams:
         assets: tuple[Stream | Consumer, ...] = (stream, *stream.consumers)
         yield from (asset for asset in assets if asset.cluster)

@@ -24,7 +24,7 @@ from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.wording import counted
 
 _COUNTS_EACH_REPLICA = (2, 14, 1)
-"""From here on a new stream counts once for each replica against the limit of an account without tiers."""
+"""From this release on each replica of a new stream counts against the limit of an account without tiers."""
 
 
 def rooms(wanted: StreamRoom, land: Landscape, accounts: Accounts | None) -> Iterator[StreamRoom]:
@@ -39,25 +39,27 @@ def rooms(wanted: StreamRoom, land: Landscape, accounts: Accounts | None) -> Ite
             yield _in_cluster(wanted, group.name, group.servers, land)
     for server in servers:
         if server.meta is None and server.jetstream is not None and not server.jetstream.disabled:
-            yield _on_single(wanted, server)
+            yield _on_single_server(wanted, server)
     if accounts:
         for account in accounts.accounts:
             yield from _in_account(wanted, account, land, accounts)
 
 
 def has_room(found: Sequence[StreamRoom], accounts: Accounts | None) -> bool | None:
-    """Whether some place and some account take all. An account without a row refuses none."""
+    """Whether one place and one account take all streams; None if unknown. An account without a row refuses none."""
     places = [room.has_all for room in found if not room.is_account]
     refusing = [room.has_all for room in found if room.is_account]
-    some = True if accounts is None or len(refusing) < len(accounts.accounts) else _any(refusing)
-    return False if False in (_any(places), some) else None if None in (_any(places), some) else True
+    in_account = True if accounts is None or len(refusing) < len(accounts.accounts) else _any_known(refusing)
+    both = (_any_known(places), in_account)
+    return False if False in both else None if None in both else True
 
 
-def _any(values: Sequence[bool | None]) -> bool | None:
+def _any_known(values: Sequence[bool | None]) -> bool | None:
+    """Whether any value is true; None where none is and some is unknown, or where there are no values."""
     return True if True in values else None if None in values or not values else False
 
 
-def _fits(wanted: StreamRoom, servers: Sequence[Server]) -> Iterator[Fit]:
+def _server_fits(wanted: StreamRoom, servers: Sequence[Server]) -> Iterator[Fit]:
     smallest = replace(wanted.config, max_bytes=0)
     for server in servers:
         left = bytes_left(server, wanted.storage)
@@ -65,8 +67,8 @@ def _fits(wanted: StreamRoom, servers: Sequence[Server]) -> Iterator[Fit]:
         yield Fit(server.name, 0 if why else min(left // wanted.size, wanted.streams), left, why)
 
 
-def _on_single(wanted: StreamRoom, server: Server) -> StreamRoom:
-    (fit,) = _fits(wanted, (server,))
+def _on_single_server(wanted: StreamRoom, server: Server) -> StreamRoom:
+    (fit,) = _server_fits(wanted, (server,))
     one = replace(wanted, fit=fit.streams, place=server.name, servers=(fit,))
     if wanted.replicas > 1:
         return replace(one, fit=0, why="a single server takes no replicas (10074)")
@@ -77,11 +79,11 @@ def _in_cluster(wanted: StreamRoom, name: str, servers: Sequence[Server], land: 
     """One stream after the other, each on the servers with the most left, as the meta leader places them."""
     shown = [server for server in servers if server.jetstream and not server.jetstream.disabled]
     placed, number = dict.fromkeys((server.name for server in shown), 0), 0
-    while number < wanted.streams and (chosen := _chosen(wanted, shown, placed)):
+    while number < wanted.streams and (chosen := _servers_for_next(wanted, shown, placed)):
         number += 1
         for server in chosen:
             placed[server.name] += 1
-    result = replace(wanted, fit=number, place=name, servers=tuple(_fits(wanted, shown)))
+    result = replace(wanted, fit=number, place=name, servers=tuple(_server_fits(wanted, shown)))
     if result.has_all:
         return result
     members = [server for server in land.by_name.values() if server.meta is not None]
@@ -92,7 +94,7 @@ def _in_cluster(wanted: StreamRoom, name: str, servers: Sequence[Server], land: 
     return replace(result, why=f"fewer than {counted(wanted.replicas, 'server')} would take {rest} (10005)")
 
 
-def _chosen(wanted: StreamRoom, servers: Sequence[Server], placed: Mapping[str, int]) -> list[Server]:
+def _servers_for_next(wanted: StreamRoom, servers: Sequence[Server], placed: Mapping[str, int]) -> list[Server]:
     """The servers of the next stream; none where there are too few."""
     left = {each.name: bytes_left(each, wanted.storage, placed[each.name] * wanted.size) for each in servers}
     config, prefix = wanted.config, unique_tag(servers)
@@ -104,13 +106,13 @@ def _chosen(wanted: StreamRoom, servers: Sequence[Server], placed: Mapping[str, 
 
 
 def _in_account(wanted: StreamRoom, account: Account, land: Landscape, accounts: Accounts) -> Iterator[StreamRoom]:
-    """A row where its limits refuse some of the streams, or releases differ in whether they do."""
+    """A row where the account's limits refuse some of the streams, or may, as releases differ."""
     config, series = wanted.config, land.series
     if series is None:
         return
 
     def refused(number: int) -> str:
-        """Why the stream after so many others is refused."""
+        """Why one more stream is refused after `number` of them; empty: it is not."""
         last = series.last
         more = (
             Stream(account=account.name, name=f" {n}", config=config, state=StreamState(), at=account.at)
@@ -126,14 +128,14 @@ def _in_account(wanted: StreamRoom, account: Account, land: Landscape, accounts:
         yield replace(row, fit=fit, why=refused(fit))
         return
     limits = next((tier.limits for tier in account.tiers if not tier.name), None)
-    flat = -1 if limits is None else limits.max_memory if wanted.storage == "memory" else limits.max_storage
+    limit = -1 if limits is None else limits.max_memory if wanted.storage == "memory" else limits.max_storage
     held = [s.config for s in series.last.streams if s.account == account.name and s.config.storage == wanted.storage]
     reserved = sum(max(c.max_bytes, 0) * max(c.num_replicas, 1) for c in held)
     each = wanted.size * wanted.replicas
-    if wanted.replicas > 1 and 0 < flat < reserved + each * wanted.streams:
+    if wanted.replicas > 1 and 0 < limit < reserved + each * wanted.streams:
         counts = bool(land.by_name) and all(
             release(server.version) >= _COUNTS_EACH_REPLICA for server in land.by_name.values()
         )
-        why = f"each replica counts: {reserved:,} bytes of {flat:,} are reserved (the account's limit, error 10047)"
-        fit = max(flat - reserved, 0) // each
+        why = f"each replica counts: {reserved:,} bytes of {limit:,} are reserved (the account's limit, error 10047)"
+        fit = max(limit - reserved, 0) // each
         yield replace(row, fit=fit if counts else None, why=why if counts else f"{why}, in some releases")

@@ -28,8 +28,7 @@ _WORST_FIRST = (Outcome.ERROR, Outcome.FAIL, Outcome.NOT_EVALUATED, Outcome.PASS
 class Evaluation(msgspec.Struct, frozen=True):
     """The results of all rules. `gaps` are those that evaluation itself adds: named rules without their evidence.
 
-    `kinds` is the evidence that was of use or would have been: of a rule that one kind was enough for, the others that
-    could have shown the same are not missed.
+    `kinds` is the evidence of the checks that ran, and of the first check of each rule of which none could run.
     """
 
     verdicts: tuple[RuleVerdict, ...]
@@ -58,10 +57,10 @@ def evaluate(
             why = evidence.why_absent(_missing(checks[rule.checks[0]], evidence)[0])
             verdicts.append(RuleVerdict(rule, Outcome.NOT_EVALUATED, {}, why.reason, why.how_to_get))
             if rule.code in selection.named:
-                gaps.append(_asked_for(rule, why))
+                gaps.append(_gap_of_named(rule, why))
             continue
         with noting_unread() as replies:
-            kept, counts = _run(rule, able, evidence, overrides.get(rule.code, {}), keep_passes)
+            kept, counts = _run_rule(rule, able, evidence, overrides.get(rule.code, {}), keep_passes)
         results.extend(kept)
         own = [checks[name] for name in rule.checks]
         unread = [*gaps_of_replies(replies), *unread_gaps(evidence, able, own), *missing_samples(evidence, own)]
@@ -77,7 +76,7 @@ def _missing(check: Check, evidence: EvidenceSet) -> list[type[Evidence]]:
     return list(check.optional.values())
 
 
-def _run(
+def _run_rule(
     rule: Rule,
     able: Sequence[Check],
     evidence: EvidenceSet,
@@ -100,12 +99,12 @@ def _run(
     # Manifests may declare one stream several times, for several environments.
     if len(able) > 1 or Manifests in able[0].kinds:
         findings = _one_per_subject(rule, findings)
-    counts, reported = _counted(findings)
+    counts, reported = _counts_and_reported(findings)
     return [Result(rule, finding) for finding in (findings if keep_passes else reported)], counts
 
 
-def _counted(findings: Sequence[Finding]) -> tuple[Counter[Outcome], list[Finding]]:
-    """How often there is which outcome, and the findings that are reported without a request.
+def _counts_and_reported(findings: Sequence[Finding]) -> tuple[Counter[Outcome], list[Finding]]:
+    """The number of findings by outcome, and those that are reported by default: no passes, nothing not applicable.
 
     On a large deployment a hundred rules pass a hundred thousand subjects: members of an enum are compared by identity
     here, as their hash is computed in Python each time.
@@ -120,7 +119,7 @@ def _counted(findings: Sequence[Finding]) -> tuple[Counter[Outcome], list[Findin
 def _without_short_passes(
     findings: Iterable[Finding], rule: Rule, check: Check, logs: LogEvidence | None
 ) -> Iterable[Finding]:
-    """Without what a check of logs passes on a log that is too short to pass anything, or that misses its lines."""
+    """The findings, without passes of a check of logs where the logs are too short or lack lines that it needs."""
     if logs is not None and LogEvidence in check.required.values() and clears_nothing(rule, logs):
         return [finding for finding in findings if finding.outcome is not Outcome.PASS]
     return findings
@@ -138,7 +137,9 @@ def _most_severe(rule: Rule, findings: Sequence[Finding]) -> Finding:
     worst = min(findings, key=lambda f: (_WORST_FIRST.index(f.outcome), -(f.severity or rule.severity).rank))
     if worst.outcome is not Outcome.FAIL:
         return worst
-    others = [o for f in findings if f is not worst and f.outcome is Outcome.FAIL for o in f.evidence]
+    others = [
+        observation for f in findings if f is not worst and f.outcome is Outcome.FAIL for observation in f.evidence
+    ]
     return msgspec.structs.replace(worst, evidence=(*worst.evidence, *others)) if others else worst
 
 
@@ -166,7 +167,7 @@ def _verdict(rule: Rule, kept: Sequence[Result], counts: Counter[Outcome], unrea
     return RuleVerdict(rule, outcome, dict(counts))
 
 
-def _asked_for(rule: Rule, why: Gap) -> Gap:
+def _gap_of_named(rule: Rule, why: Gap) -> Gap:
     return Gap(
         kind=why.kind,
         subject=why.subject,
@@ -175,18 +176,17 @@ def _asked_for(rule: Rule, why: Gap) -> Gap:
     )
 
 
-_MAX = 32
+_MAX_NOT_SHOWN = 32
 """After this many subjects with missing fields the rest of a check is not evaluated as a whole."""
 
 
 def findings_of_shown(
     run: Callable[[EvidenceSet], Iterable[Finding]], evidence: EvidenceSet, kinds: Collection[type[Evidence]]
 ) -> list[Finding]:
-    """The findings of a check for all subjects that are shown well enough, and `unknown` for each of the others.
+    """The findings of a check, and `unknown` for each subject of which it needs a field that is not shown.
 
-    A fault that it found before it came to what is not shown stands: it was found in what is shown, and the evidence
-    without that subject may clear it. `kinds` is the evidence that the check takes: a history of many samples is not
-    rewritten for a check without it.
+    The check runs again without each such subject. A fault from before stands, though the evidence without the subject
+    may clear it. `kinds` is the evidence that the check takes: only that is rewritten.
     """
     missing: dict[Subject, Finding] = {}
     faults: dict[Subject, list[Finding]] = {}
@@ -195,14 +195,14 @@ def findings_of_shown(
         try:
             all_findings.extend(run(evidence))
         except NotShownError as error:
-            if error.subject in missing or len(missing) >= _MAX:
-                return _joined(all_findings, faults, missing)
+            if error.subject in missing or len(missing) >= _MAX_NOT_SHOWN:
+                return _merged(all_findings, faults, missing)
             missing[error.subject] = unknown(error.subject, f"{error}", error.how_to_get)
             evidence = evidence.without_subject(error.subject, kinds)
             for subject, findings in _faults(all_findings).items():
                 faults.setdefault(subject, findings)
         else:
-            return _joined(all_findings, faults, missing)
+            return _merged(all_findings, faults, missing)
 
 
 def _faults(findings: Iterable[Finding]) -> dict[Subject, list[Finding]]:
@@ -213,9 +213,10 @@ def _faults(findings: Iterable[Finding]) -> dict[Subject, list[Finding]]:
     return by_subject
 
 
-def _joined(
+def _merged(
     all_findings: list[Finding], faults: Mapping[Subject, Sequence[Finding]], missing: Mapping[Subject, Finding]
 ) -> list[Finding]:
+    """Faults of all runs, what the last run found for other subjects, and subjects with fields that are not shown."""
     if not faults and not missing:  # everything is shown, as in most runs
         return all_findings
     kept = [finding for finding in all_findings if finding.subject not in faults]
@@ -235,10 +236,10 @@ def gaps_of_replies(replies: Iterable[UnreadReply]) -> list[Gap]:
 
 
 def unread_gaps(evidence: EvidenceSet, able: Iterable[Check], own: Iterable[Check]) -> list[Gap]:
-    """The requested gaps in evidence that a rule requires, and in what it would have used and that is missing whole.
+    """The requested gaps in the evidence that a rule requires, and those that took away evidence that it could use.
 
-    A reply that cannot be read also leaves out what a rule may use. `own` are the checks of the rule, `able` those with
-    their evidence.
+    An unreadable reply counts for all evidence that the rule can use. `own` are the checks of the rule, `able` those
+    with their evidence.
     """
     required = {kind for check in able for kind in (check.required or check.optional).values()}
     used = {kind for check in own for kind in check.kinds}
@@ -256,11 +257,11 @@ def unread_gaps(evidence: EvidenceSet, able: Iterable[Check], own: Iterable[Chec
         for gap in requested
         if any(gap.kind in kind.left_out_by for kind in (used if gap.kind == "reply" else required))
         or (gap.kind == "server" and any(gap.subject.name not in servers for servers in reporting))
-        or any(_took_away(gap, kind) for kind in missing)
+        or any(_leaves_out(gap, kind) for kind in missing)
     ]
 
 
-def _took_away(gap: Gap, kind: type[Evidence]) -> bool:
+def _leaves_out(gap: Gap, kind: type[Evidence]) -> bool:
     return gap.kind in kind.left_out_by or (gap.kind == "endpoint" and kind.of_deployment)
 
 
@@ -277,6 +278,6 @@ def missing_samples(evidence: EvidenceSet, rule_checks: Iterable[Check]) -> list
 def summarised(gaps: Sequence[Gap]) -> tuple[str, str]:
     """One reason for several gaps, and how to get what is missing."""
     first = gaps[0]
-    about = "" if first.subject == CLUSTER else f"{first.subject.label}: "
+    lead = "" if first.subject == CLUSTER else f"{first.subject.label}: "
     more = f", and {counted(len(gaps) - 1, 'more gap')}" if len(gaps) > 1 else ""
-    return f"{about}{first.reason}{more}", first.how_to_get
+    return f"{lead}{first.reason}{more}", first.how_to_get

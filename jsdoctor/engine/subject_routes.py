@@ -1,4 +1,4 @@
-"""What messages of a subject become on their way to streams, by the mappings and imports of accounts.
+"""The subjects and accounts in which messages of a subject arrive, by the mappings and imports of accounts.
 
 A server maps what a client publishes, once. An import of a service then takes it to the account that exports it, whose
 mappings apply as well; an import of a stream brings it from there (server: client.go processServiceImport).
@@ -16,7 +16,7 @@ from jsdoctor.model.snapshot import Stream
 from jsdoctor.model.subjects import common_subject, overlaps_any, subject_contains, subjects_overlap
 from jsdoctor.model.wording import joined
 
-_WHOLE = 100
+_ALL_PERCENT = 100
 _MAX_STEPS = 6
 """Maximum number of mappings and imports in a row that are followed."""
 _Names: TypeAlias = frozenset[str]
@@ -25,20 +25,20 @@ _Names: TypeAlias = frozenset[str]
 class SubjectRoute(msgspec.Struct, frozen=True):
     """Messages arrive as `subject` in the account of these names; an empty subject: they are dropped.
 
-    `share`: how many percent of them. `step`: the mapping or import that takes them there from `origin`, a sentence.
+    `share`: the percentage of them. `step`: a sentence on the mapping or import that takes them there from `origin`.
     `is_copy`: they also go on without it, as with the import of a stream.
     """
 
     names: _Names
     subject: str
-    share: int = _WHOLE
+    share: int = _ALL_PERCENT
     step: str = ""
     origin: SubjectRoute | None = None
     is_copy: bool = False
 
     @property
     def way(self) -> tuple[SubjectRoute, ...]:
-        """Each route of which this is the last part, itself included."""
+        """The routes from the first to this one."""
         return (*(self.origin.way if self.origin else ()), self)
 
     @property
@@ -46,16 +46,16 @@ class SubjectRoute(msgspec.Struct, frozen=True):
         """The mappings and imports in their order."""
         return tuple(route.step for route in self.way if route.step)
 
-    def common(self, stream: Stream) -> list[str]:
-        """The subjects that the stream stores of it."""
+    def stored_subjects(self, stream: Stream) -> list[str]:
+        """The subjects of this route that the stream stores; none if the stream is of another account."""
         known = self.subject and stream.own_account in self.names
         return [c for s in stream.config.subjects if (c := common_subject(s, self.subject))] if known else []
 
     def after(
-        self, step: str, names: _Names, subject: str, share: int = _WHOLE, *, is_copy: bool = False
+        self, step: str, names: _Names, subject: str, share: int = _ALL_PERCENT, *, is_copy: bool = False
     ) -> SubjectRoute:
         """The route with one more step."""
-        return SubjectRoute(names, subject, self.share * share // _WHOLE, step, self, is_copy)
+        return SubjectRoute(names, subject, self.share * share // _ALL_PERCENT, step, self, is_copy)
 
 
 class SubjectRoutes:
@@ -76,14 +76,14 @@ class SubjectRoutes:
         """The accounts whose mappings and imports were not read."""
 
     def of(self, subject: str) -> list[SubjectRoute]:
-        """Where what clients of any account publish as `subject` arrives."""
+        """Where messages arrive that clients of any account publish to `subject`."""
         every = (*self._reports, *(frozenset({name}) for name in self.unread))
-        return list(dict.fromkeys(r for names in every for r in self._published(SubjectRoute(names, subject))))
+        return list(dict.fromkeys(r for names in every for r in self._after_publish(SubjectRoute(names, subject))))
 
-    def to(self, stream: Stream) -> list[str]:
-        """The mappings and imports that lead to a stream, and the exports by which others may lead to it."""
+    def leading_to(self, stream: Stream) -> list[str]:
+        """Sentences on mappings and imports that lead to a stream, and on exports whose importers publish to it."""
         starts, exports = list[SubjectRoute](), list[str]()
-        for names, account, _ in self._every():
+        for names, account, _ in self._accounts():
             starts += [SubjectRoute(names, start) for start in account.mappings]
             starts += [SubjectRoute(names, each.local_subject) for each in _imports(account, "service")]
             starts += [SubjectRoute(self.names_of(each.account), each.subject) for each in _imports(account, "stream")]
@@ -93,10 +93,10 @@ class SubjectRoutes:
                 if stream.own_account in names and export.type == "service"
                 if overlaps_any(export.subject, stream.config.subjects)
             ]
-        routes = [r for start in starts for r in self._published(start) if r.step and r.common(stream)]
+        routes = [r for start in starts for r in self._after_publish(start) if r.step and r.stored_subjects(stream)]
         return [*sorted({", then ".join(route.steps) for route in routes}), *sorted({*exports})]
 
-    def _every(self) -> Iterator[tuple[_Names, MappedAccount, str]]:
+    def _accounts(self) -> Iterator[tuple[_Names, MappedAccount, str]]:
         """Each account as servers apply it, with the servers where they differ."""
         return ((names, *report) for names, reports in self._reports.items() for report in reports)
 
@@ -104,37 +104,37 @@ class SubjectRoutes:
         """All names of an account: its public key and its name tag are two."""
         return next((names for names in self._reports if account in names), frozenset({account}))
 
-    def _published(self, route: SubjectRoute, *, by_client: bool = True) -> Iterator[SubjectRoute]:
-        """What a client publishes in an account, or the import of a service brings there."""
+    def _after_publish(self, route: SubjectRoute, *, by_client: bool = True) -> Iterator[SubjectRoute]:
+        """The routes of a message that a client, or else the import of a service, publishes in an account."""
         for account, where in self._reports.get(route.names, ()):
-            for mapped in _mapped(route, account, where):
+            for mapped in _after_mappings(route, account, where):
                 yield mapped
                 if len(route.way) < _MAX_STEPS:
-                    yield from self._served(mapped, account)
-                    yield from self._copied(mapped) if by_client else ()
+                    yield from self._after_service_imports(mapped, account)
+                    yield from self._after_stream_imports(mapped) if by_client else ()
         if route.names not in self._reports:
-            yield from (route, *self._copied(route))
+            yield from (route, *self._after_stream_imports(route))
 
-    def _copied(self, route: SubjectRoute) -> Iterator[SubjectRoute]:
-        """In the accounts that import it as a stream. They do not get what a service brought."""
-        for names, account, where in self._every():
+    def _after_stream_imports(self, route: SubjectRoute) -> Iterator[SubjectRoute]:
+        """The routes in accounts that import the subject as a stream. They do not get what a service import brought."""
+        for names, account, where in self._accounts():
             for each in _imports(account, "stream"):
                 if each.account in route.names and (subject := each.imported(route.subject)):
                     step = f"{_label(names)} imports the stream {each.subject} of {_label(route.names)}{where}"
                     copied = route.after(step, names, subject, is_copy=True)
-                    yield from (copied, *(self._copied(copied) if len(copied.way) < _MAX_STEPS else ()))
+                    yield from (copied, *(self._after_stream_imports(copied) if len(copied.way) < _MAX_STEPS else ()))
 
-    def _served(self, route: SubjectRoute, account: MappedAccount) -> Iterator[SubjectRoute]:
-        """In the accounts whose services it reaches."""
+    def _after_service_imports(self, route: SubjectRoute, account: MappedAccount) -> Iterator[SubjectRoute]:
+        """The routes in accounts whose services this account imports."""
         for each in _imports(account, "service"):
             if subject := each.exported(route.subject):
                 names = self.names_of(each.account)
                 step = f"{_label(route.names)} imports the service {each.subject} of {_label(names)}"
-                yield from self._published(route.after(step, names, subject), by_client=False)
+                yield from self._after_publish(route.after(step, names, subject), by_client=False)
 
 
-def _mapped(route: SubjectRoute, account: MappedAccount, where: str) -> Iterator[SubjectRoute]:
-    """What the mappings of an account make of it. Of several whose sources overlap, any may apply."""
+def _after_mappings(route: SubjectRoute, account: MappedAccount, where: str) -> Iterator[SubjectRoute]:
+    """The routes after the mappings of an account. Of several whose sources overlap, any may apply."""
     sources = [s for s in sorted(account.mappings) if not s.startswith("$") and subjects_overlap(s, route.subject)]
     if not any(subject_contains(source, route.subject) for source in sources):
         yield route
@@ -142,25 +142,25 @@ def _mapped(route: SubjectRoute, account: MappedAccount, where: str) -> Iterator
     for source, common in zip(sources, commons, strict=True):
         may = "may map" if sum(subjects_overlap(common, other) for other in commons) > 1 else "maps"
         shares = account.shares(source)
-        parts = [subject if share == _WHOLE else f"{subject} ({share} %)" for subject, share in shares]
+        parts = [subject if share == _ALL_PERCENT else f"{subject} ({share} %)" for subject, share in shares]
         step = f"{_label(route.names)} {may} {source} to {joined(parts)}{where}"
         for subject, share in shares:
             yield route.after(step, route.names, transformed(common, source, subject), share)
-        if (kept := sum(share for _, share in shares)) < _WHOLE:
-            yield route.after(step, route.names, "", _WHOLE - kept)
+        if (kept := sum(share for _, share in shares)) < _ALL_PERCENT:
+            yield route.after(step, route.names, "", _ALL_PERCENT - kept)
 
 
 def _imports(account: MappedAccount, kind: str) -> Iterator[Import]:
-    """Those of clients: each account imports services of the system account besides."""
+    """The imports of one kind, without those from the system account that every account has."""
     return (each for each in account.imports if each.type == kind and not each.local_subject.startswith("$"))
 
 
 def _applied(account: MappedAccount) -> bytes:
-    """What the server applies, to compare it with other servers."""
+    """The mappings, exports and imports that a server applies, as bytes that are equal for equal ones."""
     mappings = {source: account.destinations(source) for source in sorted(account.mappings)}
     return msgspec.json.encode((mappings, sorted(map(msgspec.json.encode, (*account.exports, *account.imports)))))
 
 
 def _label(names: _Names) -> str:
-    """The name rather than the public key, which is longer."""
+    """The shortest name: the name tag rather than the public key."""
     return min(names, key=lambda name: (len(name), name), default="")

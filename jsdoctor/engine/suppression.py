@@ -16,7 +16,7 @@ from jsdoctor.model.suppression import Baseline, Suppression, Suppressions, Waiv
 
 
 def resolve_waivers(waivers: Iterable[Waiver], rules: Sequence[Rule]) -> tuple[Waiver, ...]:
-    """With the codes of the rules that each means. Raises `SelectionError` for one that means none."""
+    """The waivers with the codes of the rules that each selects. Raises `SelectionError` for one that selects none."""
     return tuple(
         replace(waiver, codes=frozenset(codes_of(rules, [waiver.rule], f"{waiver.origin}:{waiver.line}: 'suppress'")))
         for waiver in waivers
@@ -26,7 +26,7 @@ def resolve_waivers(waivers: Iterable[Waiver], rules: Sequence[Rule]) -> tuple[W
 def suppress(
     results: Iterable[Result], waivers: Sequence[Waiver], baseline: Baseline | None, today: date
 ) -> tuple[Result, ...]:
-    """The results, those that do not count with why. A waiver goes before the baseline: its reason was written down."""
+    """The results; failures that do not count have the reason in `suppressed`. A waiver goes before the baseline."""
     return tuple(_judged(result, waivers, baseline, today) for result in results)
 
 
@@ -34,7 +34,7 @@ def _judged(result: Result, waivers: Sequence[Waiver], baseline: Baseline | None
     if result.finding.outcome is not Outcome.FAIL:
         return result
     for waiver in waivers:
-        if not waiver.expired(today) and _means(waiver, result):
+        if not waiver.expired(today) and _covers(waiver, result):
             return replace(result, suppressed=Suppression("waiver", waiver.reason, waiver.expires))
     accepted = baseline.accepted.get(result.fingerprint) if baseline else None
     if baseline and accepted and result.severity.rank <= accepted.severity.rank:
@@ -45,14 +45,14 @@ def _judged(result: Result, waivers: Sequence[Waiver], baseline: Baseline | None
 def waiver_uses(
     waivers: Iterable[Waiver], results: Sequence[Result], verdicts: Iterable[RuleVerdict], today: date
 ) -> Suppressions:
-    """The result of each waiver. If its rule did not run, it is unknown whether it is still needed."""
+    """How many failures each waiver covers, whether its rules judged all of their subjects, and whether it expired."""
     judged = fully_judged(verdicts)
     failed = [result for result in results if result.finding.outcome is Outcome.FAIL]
     return Suppressions(
         tuple(
             WaiverUse(
                 waiver,
-                sum(_means(waiver, result) for result in failed),
+                sum(_covers(waiver, result) for result in failed),
                 waiver.codes <= judged,
                 waiver.expired(today),
             )
@@ -62,7 +62,7 @@ def waiver_uses(
 
 
 def fully_judged(verdicts: Iterable[RuleVerdict]) -> set[str]:
-    """Codes of the rules that ran on all their subjects: what they did not find is not there."""
+    """Codes of the rules that judged every subject: what they did not find does not exist."""
     blind = (Outcome.NOT_EVALUATED, Outcome.ERROR)
     return {
         verdict.rule.code
@@ -71,5 +71,5 @@ def fully_judged(verdicts: Iterable[RuleVerdict]) -> set[str]:
     }
 
 
-def _means(waiver: Waiver, result: Result) -> bool:
+def _covers(waiver: Waiver, result: Result) -> bool:
     return result.rule.code in waiver.codes and fnmatchcase(result.finding.subject.label, waiver.subject)

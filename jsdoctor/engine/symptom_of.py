@@ -11,14 +11,14 @@ from jsdoctor.model.finding import Confidence, Outcome, Severity
 from jsdoctor.model.report import Result
 
 _WEIGHTS = {Severity.CRITICAL: 64, Severity.ERROR: 16, Severity.WARNING: 4}
-_AT_HOME = 2
-"""A rule weighs more on the page that its signatures belong to."""
+_OWN_PAGE = 2
+"""Factor for a rule on the symptom page that lists it under `matching`."""
 
 _NAMED = 3
 
 
 def symptom_of(results: Iterable[Result], book: SymptomBook, at_least: Severity) -> Recognition:
-    """The symptom that explains most of what rules found, severe findings and frequent causes before others."""
+    """The symptom that explains most findings by weight; none where no finding is at least as severe as `at_least`."""
     by_code: dict[str, Severity] = {}
     for result in results:
         finding = result.finding
@@ -28,24 +28,25 @@ def symptom_of(results: Iterable[Result], book: SymptomBook, at_least: Severity)
             by_code[code] = max(by_code.get(code, severity), severity, key=lambda item: item.rank)
     if not any(severity.rank >= at_least.rank for severity in by_code.values()):
         return Recognition()
-    return _explaining({code: _WEIGHTS[severity] for code, severity in by_code.items()}, book, "what the rules find")
+    return _explanation({code: _WEIGHTS[severity] for code, severity in by_code.items()}, book, "what the rules find")
 
 
 def symptom_of_possible(results: Iterable[Result], book: SymptomBook) -> Recognition:
-    """The symptom of what may be a fault, for evidence in which the rules found nothing that is sure."""
+    """The symptom by findings of low confidence, for evidence in which the rules found nothing else."""
     possible = (result for result in results if _may_count(result) and result.finding.confidence is Confidence.LOW)
-    return _explaining({refusal.rule.code: 1 for refusal in possible}, book, "what may be a fault")
+    return _explanation({result.rule.code: 1 for result in possible}, book, "what may be a fault")
 
 
 def _may_count(result: Result) -> bool:
     return result.finding.outcome is Outcome.FAIL and result.rule.failure_mode != "collection"
 
 
-def _explaining(weights: Mapping[str, int], book: SymptomBook, what: str) -> Recognition:
+def _explanation(weights: Mapping[str, int], book: SymptomBook, what: str) -> Recognition:
+    """The symptoms by score. A rule adds its weight, divided by its place in the list, to each symptom listing it."""
     scores: dict[str, float] = defaultdict(float)
     for code, weight in weights.items():
         for symptom in book.caused_by(code):
-            home = _AT_HOME if code in symptom.matching.rules else 1
+            home = _OWN_PAGE if code in symptom.matching.rules else 1
             scores[symptom.slug] += weight * home / (1 + symptom.causes.index(code))
     ranked = sorted(
         (symptom for symptom in book.symptoms if symptom.slug in scores), key=lambda symptom: -scores[symptom.slug]

@@ -34,7 +34,7 @@ class SymptomBook(msgspec.Struct, frozen=True):
         return next((error for error in self.api_errors if error.code == code), None)
 
     def of_code(self, code: int) -> Symptom | None:
-        """The symptom that an API error belongs to."""
+        """The symptom that lists this API error code."""
         return next((symptom for symptom in self.symptoms if code in symptom.matching.codes), None)
 
     def by_signature(self, rules: Sequence[Rule]) -> dict[str, tuple[Symptom, ...]]:
@@ -48,7 +48,7 @@ class SymptomBook(msgspec.Struct, frozen=True):
         return symptoms
 
     def caused_by(self, rule_code: str) -> tuple[Symptom, ...]:
-        """The symptoms that a rule's fault makes."""
+        """The symptoms that list this rule as a cause."""
         return tuple(symptom for symptom in self.symptoms if rule_code in symptom.causes)
 
 

@@ -7,7 +7,7 @@ from enum import IntEnum
 from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.report import Report
 
-_GIVEN = frozenset({"pasted", "logs", "loki", "pcap"})
+_GIVEN_SOURCES = frozenset({"pasted", "logs", "loki", "pcap"})
 
 
 class ExitCode(IntEnum):
@@ -31,17 +31,17 @@ class NagiosState(IntEnum):
 
 
 def exit_code(report: Report, fail_on: Severity, exit_zero: bool = False, allow_gaps: bool = False) -> ExitCode:
-    """A crashed check outranks findings, findings outrank gaps and what no rule explains.
+    """A crashed check outranks findings; findings outrank gaps and what no rule explains.
 
-    `exit_zero` forgives findings, `allow_gaps` gaps; either forgives the unexplained, which is shown as a finding, and
-    what was seen in evidence that somebody chose to give and could not be judged.
+    `exit_zero` ignores findings, `allow_gaps` ignores gaps. Either ignores what no rule explains, and what was seen but
+    could not be judged in evidence that the user gave (a paste, logs, a capture).
     """
     if any(verdict.subjects.get(Outcome.ERROR) for verdict in report.verdicts):
         return ExitCode.INTERNAL
     if not exit_zero and any(result.severity.rank >= fail_on.rank for result in report.failures()):
         return ExitCode.FINDINGS
     kinds = {source.kind for source in report.sources}
-    given = bool(kinds) and kinds <= _GIVEN
+    given = bool(kinds) and kinds <= _GIVEN_SOURCES
     unexplained = not exit_zero and any(
         result.finding.unexplained or (given and result.finding.seen)
         for result in report.results

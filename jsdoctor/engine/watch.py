@@ -8,7 +8,7 @@ from enum import StrEnum
 import msgspec
 from msgspec.structs import replace
 
-from jsdoctor.engine.comparison import is_undecided, of_what_was_read, was_judged
+from jsdoctor.engine.comparison import is_undecided, outcome_of_read_subjects, was_judged
 from jsdoctor.model.report import Report, Result
 
 MAX_CHANGES = 500
@@ -26,8 +26,8 @@ class ChangeKind(StrEnum):
 class OpenFinding(msgspec.Struct, frozen=True):
     """A finding that is present. `judged` False: the last report did not show whether it still is.
 
-    `appeared` is when it began, as far as its evidence shows it, else the time of the first report with it. `older`:
-    that was the first report of the watch, so it began at some time before.
+    `appeared` is when it began by its evidence, else the time of the first report with it. `older`: that was the first
+    report of the watch, so the finding began before.
     """
 
     result: Result
@@ -46,7 +46,7 @@ class FindingChange(msgspec.Struct, frozen=True):
 
 
 class Watch(msgspec.Struct, frozen=True):
-    """All that is remembered between reports. `open` is by fingerprint; `changes` are oldest first."""
+    """The state between reports. `open` is by fingerprint; `changes` are oldest first."""
 
     open: dict[str, OpenFinding] = {}
     changes: tuple[FindingChange, ...] = ()
@@ -56,9 +56,8 @@ class Watch(msgspec.Struct, frozen=True):
 def observe(watch: Watch, report: Report) -> tuple[Watch, tuple[FindingChange, ...]]:
     """The watch after one more report, and what changed with it.
 
-    The first report is the baseline: its findings are returned for receivers, and are no changes to remember.
-    A finding whose rule could not be evaluated this time, or whose subject could not be seen, is not resolved: it
-    stays open and not judged until a report can say.
+    The first report is the baseline: its findings are returned for notifications, and not kept as changes. A finding
+    whose rule could not be evaluated, or whose subject was not seen, is not resolved: it stays open, `judged` False.
     """
     at = report.finished
     results = {result.fingerprint: result for result in report.failures()}
@@ -93,9 +92,9 @@ def _change(before: OpenFinding | None, result: Result) -> ChangeKind | None:
 
 
 def _is_judged(report: Report, earlier: Result) -> bool:
-    """Whether the silence of this report means that the finding is gone."""
+    """Whether this report judged the finding's subject, so that its absence means that it is resolved."""
     code, subject = earlier.rule.code, earlier.finding.subject
     verdicts = (verdict for verdict in report.verdicts if verdict.rule.code == code)
-    rule = next((of_what_was_read(verdict.outcome, verdict.subjects) for verdict in verdicts), None)
+    rule = next((outcome_of_read_subjects(verdict.outcome, verdict.subjects) for verdict in verdicts), None)
     undecided = {r.finding.subject for r in report.results if r.rule.code == code and is_undecided(r.finding.outcome)}
     return was_judged(rule, undecided | {gap.subject for gap in report.gaps if gap.requested}, subject)

@@ -15,7 +15,7 @@ from jsdoctor.model.finding import Observation
 from jsdoctor.model.subjects import common_subject
 
 _FUNCTION = re.compile(r"\{\{\s*(\w+)\s*\(?(.*?)\)?\s*\}\}")
-_ONE_TOKEN = {"partition", "left", "right", "random"}
+_ONE_TOKEN_FUNCTIONS = {"partition", "left", "right", "random"}
 
 
 class Destination(msgspec.Struct, frozen=True):
@@ -50,14 +50,15 @@ class Import(msgspec.Struct, frozen=True):
 
     def exported(self, subject: str) -> str:
         """What a subject of this account is in the other one; empty for one that is not imported."""
-        return _renamed(subject, self.local_subject, self.subject)
+        return _mapped_subject(subject, self.local_subject, self.subject)
 
     def imported(self, subject: str) -> str:
         """What a subject of the other account is in this one; empty for one that is not imported."""
-        return _renamed(subject, self.subject, self.local_subject)
+        return _mapped_subject(subject, self.subject, self.local_subject)
 
 
-def _renamed(subject: str, source: str, destination: str) -> str:
+def _mapped_subject(subject: str, source: str, destination: str) -> str:
+    """`subject` moved from pattern `source` to `destination`; all of `destination` if `source` has several `*`."""
     common = common_subject(source, subject)
     return destination if common and source.count("*") > 1 else common and transformed(common, source, destination)
 
@@ -116,9 +117,9 @@ class AccountMappings(Evidence, frozen=True):
 
 
 def transformed(subject: str, source: str, destination: str) -> str:
-    """What messages become that match `source` and `subject`, a pattern: `*` and `>` are what a function decides.
-
-    `subject` lies within `source`. Wildcards of a destination are those of the source in their order.
+    """The pattern of the subjects to which a mapping from `source` to `destination` moves messages on `subject`.
+    `subject` is a pattern within `source`. Tokens that a function decides become `*`, several of them a final `>`.
+    Wildcards of the destination stand for those of the source in their order.
     """
     tokens, rest, values = subject.split("."), list[str](), list[str]()
     for number, token in enumerate(source.split(".")):
@@ -127,8 +128,8 @@ def transformed(subject: str, source: str, destination: str) -> str:
         elif token == "*":
             values.append(tokens[number] if number < len(tokens) else "*")
     result, order = list[str](), iter(values)
-    for token in _FUNCTION.sub(_marked, destination).split("."):
-        if _SEVERAL in token:
+    for token in _FUNCTION.sub(_replaced_function, destination).split("."):
+        if _TOKENS_MARK in token:
             return ".".join([*result, ">"])
         if token == ">":
             result += rest or [">"]
@@ -137,15 +138,16 @@ def transformed(subject: str, source: str, destination: str) -> str:
         elif token.startswith("$") and token[1:].isdigit():
             result.append(dict(enumerate(values, 1)).get(int(token[1:]), "*"))
         else:
-            result.append("*" if _ANY in token else token)
+            result.append("*" if _ONE_TOKEN_MARK in token else token)
     return ".".join(result)
 
 
-_ANY, _SEVERAL = "\1", "\0"
+_ONE_TOKEN_MARK, _TOKENS_MARK = "\1", "\0"
 
 
-def _marked(function: re.Match[str]) -> str:
+def _replaced_function(function: re.Match[str]) -> str:
+    """`$N` for `{{wildcard(N)}}`, else a mark for the one token or the several tokens that a function yields."""
     name, argument = function[1].lower(), function[2].strip()
     if name == "wildcard":
         return f"${argument}"
-    return _ANY if name in _ONE_TOKEN else _SEVERAL
+    return _ONE_TOKEN_MARK if name in _ONE_TOKEN_FUNCTIONS else _TOKENS_MARK

@@ -7,7 +7,7 @@ from enum import StrEnum
 import msgspec
 
 MAX_KEPT = 1_000
-"""Maximum number of things that advisories of one stream are kept of."""
+"""Maximum number of consumers, streams and clients of whom one stream's advisories are kept."""
 MAX_SEQUENCES = 100
 """Maximum number of sequences kept of each, the newest."""
 
@@ -22,7 +22,7 @@ class AdvisoryKind(StrEnum):
 
 
 class RecordedAdvisories(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """All advisories of one kind about one thing; times are nanoseconds since 1970, when they were stored.
+    """All advisories of one kind about one consumer, stream or client. Times: when stored, nanoseconds since 1970.
 
     About a consumer: the newest `sequences` of the stream that they name, and the `reason` that the newest one gives.
     About a stream: batches that were abandoned for one `reason`. About a client: its requests of one `operation` that

@@ -123,7 +123,7 @@ class StreamRoom(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def config(self) -> StreamConfig:
-        """Of each of the streams."""
+        """The configuration of each of the streams."""
         placement = Placement(tags=self.tags) if self.tags else None
         return StreamConfig(max_bytes=self.size, num_replicas=self.replicas, storage=self.storage, placement=placement)
 
@@ -134,7 +134,7 @@ class StreamRoom(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Capacity(msgspec.Struct, frozen=True, kw_only=True):
-    """All of it. `room` has a row for each cluster or single server, and for each account that refuses some.
+    """The space of a deployment. `room` has a row for each cluster or single server, and each account that refuses.
 
     `has_room`: whether some place and some account take all that was wanted; None: nothing was, or it does not show.
     """

@@ -45,5 +45,6 @@ class ClientAddresses(Evidence, frozen=True):
     def observed(self, tried: Sequence[TriedAddress]) -> tuple[Observation, ...]:
         """Each of these as evidence of a finding."""
         return tuple(
-            Observation(f"INFO of {self.reached}", one.address, one.error or one.cluster, self.at) for one in tried
+            Observation(f"INFO of {self.reached}", address.address, address.error or address.cluster, self.at)
+            for address in tried
         )

@@ -17,7 +17,7 @@ CERTAINTY = 3
 
 
 class Offset(msgspec.Struct, frozen=True):
-    """By how many nanoseconds one clock is ahead of another: between the two. Negative: it is behind."""
+    """By how much one clock is ahead of another: between `low_ns` and `high_ns`. Negative: it is behind."""
 
     low_ns: int
     high_ns: int
@@ -48,7 +48,7 @@ class Offset(msgspec.Struct, frozen=True):
         return self.bound_ns > tolerance_ns or abs(self.middle_ns) - self.bound_ns > tolerance_ns
 
 
-OURS = Offset(0, 0)
+OWN_CLOCK = Offset(0, 0)
 """Our own clock against itself."""
 
 

@@ -11,8 +11,8 @@ _CHANGING = frozenset(
         *("pause", "resume", "reset", "unpin", "step-down", "balance", "peer-remove", "reload", "put", "del"),
     )
 )
-_GROUP = "cluster"
-_WITHOUT_VALUE = ("--no-context", "--tlsfirst")
+_CLUSTER_VERB = "cluster"
+_FLAGS_WITHOUT_VALUE = ("--no-context", "--tlsfirst")
 
 
 def changes_something(command: str) -> bool:
@@ -25,17 +25,17 @@ def changes_something(command: str) -> bool:
         return False
     if words[0] == "jsdoctor":
         return "--apply" in words or words[1] == "rollback"
-    verbs = [word for word in words[_global_flags(words) :] if not word.startswith("-")][1:3]
+    verbs = [word for word in words[_end_of_global_flags(words) :] if not word.startswith("-")][1:3]
     if not verbs or words[0] != "nats":
         return False
-    return verbs[0] in _CHANGING or (verbs[0] == _GROUP and len(verbs) > 1 and verbs[1] in _CHANGING)
+    return verbs[0] in _CHANGING or (verbs[0] == _CLUSTER_VERB and len(verbs) > 1 and verbs[1] in _CHANGING)
 
 
-def _global_flags(words: Sequence[str]) -> int:
+def _end_of_global_flags(words: Sequence[str]) -> int:
     """The place of the first word after the flags of the login."""
     place = 1
     while place < len(words) and words[place].startswith("-"):
-        place += 1 if words[place] in _WITHOUT_VALUE or "=" in words[place] else 2
+        place += 1 if words[place] in _FLAGS_WITHOUT_VALUE or "=" in words[place] else 2
     return place
 
 

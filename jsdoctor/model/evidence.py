@@ -73,7 +73,7 @@ GAPS_OF_ASSETS = frozenset({"stream", "consumer", "account", "access", "assets",
 
 
 def too_few_samples(facts: CollectionFacts) -> Gap:
-    """Why there are no two samples."""
+    """The gap for a rate: only one sample was taken, or only one got a response."""
     return _ONE_ANSWERED if facts.samples > 1 else _ONE_SAMPLE
 
 
@@ -160,7 +160,7 @@ class EvidenceSet:
         return EvidenceSet({**self._present, **self._partial}, self._absent) if self._partial else self
 
     def partly_shown(self, partial: Evidence, kind: type[Evidence] | None = None) -> EvidenceSet:
-        """The same evidence, of which checks get some kind in part."""
+        """The same evidence; checks get `partial` in place of the whole value of its kind."""
         return EvidenceSet(self._present, self._absent, {**self._partial, kind or type(partial): partial})
 
     def get(self, kind: type[Kind]) -> Kind | None:

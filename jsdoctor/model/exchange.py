@@ -98,9 +98,8 @@ class Exchange(msgspec.Struct, frozen=True, dict=True):
     login: int = 0
 
     def once(self, read: Callable[[Exchange], _ReadT]) -> _ReadT:
-        """What `read`, a function of a module, makes of this reply: made once, however many need it.
-
-        A reply of a hundred thousand consumers takes a second to decode. What `read` raises is not kept.
+        """The result of `read` for this reply, cached by the function's name; exceptions are not cached.
+        Decoding a reply of a hundred thousand consumers takes a second.
         """
         known = self.__dict__
         if (key := read.__qualname__) not in known:
@@ -108,11 +107,11 @@ class Exchange(msgspec.Struct, frozen=True, dict=True):
         return cast("_ReadT", known[key])
 
     def without_body(self) -> Exchange:
-        """This exchange with what was made of its body so far, and without the body."""
+        """This exchange without its body, but with the cached results of `once`."""
         return self._changed(body=b"")
 
     def of_login(self, number: int) -> Exchange:
-        """This exchange through that login, with what was made of its body so far."""
+        """This exchange with another login number, and with the cached results of `once`."""
         return self._changed(login=number)
 
     def _changed(self, **changes: object) -> Exchange:

@@ -141,7 +141,7 @@ BY_HAND = {"action": "none"}
 """The remedy of a finding that no command fixes."""
 
 _PASS = Outcome.PASS
-"""A member of an enum is looked up in its class in Python, and a large deployment passes a million times."""
+"""A constant, because `Outcome.PASS` is a slow look-up, and a large deployment passes a million times."""
 
 
 def failed(
@@ -161,8 +161,8 @@ def failed(
 ) -> Finding:
     """The rule failed for this subject.
 
-    `measured` is the value, its threshold and the unit of both; where the value is None there is neither. `between` is
-    when it was first and last seen.
+    `measured` is the value, its threshold and the unit of both; without a value, the threshold is dropped. `between`
+    is when it was first and last seen.
     """
     value, threshold, unit = measured if measured[0] is not None else (None, None, None)
     first_seen, last_seen = between
@@ -190,14 +190,14 @@ class _Observable(Protocol):
     def observed(self, path: str, value: object) -> Observation: ...
 
 
-def shown(of: _Observable, *paths: str) -> Iterator[Observation]:
-    """Fields of it as evidence, each under its own name: `shown(stream, "state.messages", "config.max_msgs")`."""
-    return (of.observed(path, attrgetter(path)(of)) for path in paths)
+def shown(record: _Observable, *paths: str) -> Iterator[Observation]:
+    """Fields of a record as evidence, by their paths: `shown(stream, "state.messages", "config.max_msgs")`."""
+    return (record.observed(path, attrgetter(path)(record)) for path in paths)
 
 
 def compared(first: _Observable, last: _Observable, *paths: str) -> Iterator[Observation]:
-    """The same fields of two readings as evidence, each of the first before that of the last."""
-    return (observation for path in paths for of in (first, last) for observation in shown(of, path))
+    """Fields of two readings as evidence: for each path the value of the first reading, then that of the last."""
+    return (observation for path in paths for reading in (first, last) for observation in shown(reading, path))
 
 
 def passed(subject: Subject) -> Finding:

@@ -1,4 +1,4 @@
-"""How many lines there were when, in little memory: an audit holds some hundred thousand spans of them."""
+"""Counts of log lines over time, packed: an audit holds some hundred thousand buckets."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Histogram(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def of(cls, spans: Iterable[tuple[int, int, int]]) -> Self:
-        """From the first time, the last time and the count of each."""
+        """A histogram of buckets in their order: first time, last time and count of each."""
         return cls(b"".join([_SPAN.pack(*span) for span in spans]))
 
     @classmethod
     def joined(cls, spans: Iterable[tuple[int, int, int]], width: int) -> Self:
-        """From spans in any order, those of one multiple of `width` (microseconds) as one."""
+        """A histogram of spans in any order: those that begin in the same `width` (microseconds) become one bucket."""
         buckets: dict[int, tuple[int, int, int]] = {}
         for span in spans:
             first, last, count = span
@@ -50,7 +50,7 @@ class Histogram(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def together(cls, histograms: Iterable[Self], width: int) -> Self:
-        """Histograms of this width as one. Those of files that follow each other are only put one behind the other."""
+        """Merge histograms of this width. Where their times do not overlap, their bytes are concatenated."""
         ordered = sorted(filter(None, histograms), key=lambda histogram: _first_us(histogram.packed, 0))
         if all(
             _first_us(earlier.packed, -1) // width < _first_us(later.packed, 0) // width
@@ -85,13 +85,13 @@ class Histogram(msgspec.Struct, frozen=True, gc=False):
         return self._numbers()[2::3]
 
     def lines_from(self, us: int) -> int:
-        """The lines of those that begin at this time or later."""
+        """The number of lines in buckets that begin at this time or later."""
         if self.packed and _first_us(self.packed, 0) >= us:
             return sum(self.counts())
         return sum(self._numbers()[2 + 3 * bisect_left(self.firsts(), us) :: 3])
 
     def _numbers(self) -> array[int]:
-        """All at once: numbers are made only of those that are read."""
+        """All numbers of all buckets, three for each, as one array."""
         numbers = array("q", self.packed)
         if sys.byteorder == "big":
             numbers.byteswap()

@@ -18,7 +18,7 @@ from jsdoctor.model.finding import Observation, Subject
 from jsdoctor.model.manifest import DeclaredServers
 from jsdoctor.model.sidecar import Sidecar
 
-_SERVER_ALONE = (2, 11)
+_LOCAL_CHECK_SINCE = (2, 11)
 
 
 class ProbeScope(StrEnum):
@@ -53,18 +53,20 @@ class ContainerProbe(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
         parts = urlsplit(self.path)
         if not parts.path.endswith("/healthz"):
             return ProbeScope.PROCESS
-        asked = {name for name, values in parse_qs(parts.query).items() if values[-1].lower() in ("true", "1", "t")}
-        if asked & {"js-enabled-only", "js-enabled"}:
+        parameters = {
+            name for name, values in parse_qs(parts.query).items() if values[-1].lower() in ("true", "1", "t")
+        }
+        if parameters & {"js-enabled-only", "js-enabled"}:
             return ProbeScope.JETSTREAM
-        if "js-server-only" in asked:
+        if "js-server-only" in parameters:
             return ProbeScope.SERVER
-        return ProbeScope.META_GROUP if "js-meta-only" in asked else ProbeScope.ASSETS
+        return ProbeScope.META_GROUP if "js-meta-only" in parameters else ProbeScope.ASSETS
 
     def scope_at(self, version: tuple[int, ...]) -> ProbeScope:
         """What its path judges on a server of this version; `SERVER` where that decides and is not known."""
         if self.scope is not ProbeScope.SERVER or not version:
             return self.scope
-        return ProbeScope.META_GROUP if version < _SERVER_ALONE else ProbeScope.JETSTREAM
+        return ProbeScope.META_GROUP if version < _LOCAL_CHECK_SINCE else ProbeScope.JETSTREAM
 
 
 class Shutdown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -159,8 +161,8 @@ class DisruptionBudget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
         """How many of its pods may be down at once by its limits; None where a limit is no number or percentage."""
         count = len(self.pods)
         if self.max_unavailable:
-            return _share(self.max_unavailable, count)
-        kept = _share(self.min_available, count) if self.min_available else None
+            return _pods_of_limit(self.max_unavailable, count)
+        kept = _pods_of_limit(self.min_available, count) if self.min_available else None
         return None if kept is None else max(0, count - kept)
 
 
@@ -236,8 +238,8 @@ class KubernetesFacts(Evidence, frozen=True, kw_only=True, omit_defaults=True):
         return {owner: tuple(pods) for owner, pods in sorted(server_pods.items())}
 
 
-def _share(limit: str, count: int) -> int | None:
-    """Kubernetes rounds percentages up."""
+def _pods_of_limit(limit: str, count: int) -> int | None:
+    """A limit of a budget as a number of pods, percentages rounded up as Kubernetes does; None if it is neither."""
     number = limit.removesuffix("%")
     if not number.isdecimal():
         return None

@@ -6,25 +6,25 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-_FINENESS = 4
-"""Bins of one power of two: 16."""
+_BITS_PER_OCTAVE = 4
+"""Each power of two has `1 << 4` bins, 16."""
 
 
 def bin_of(duration_ns: int) -> int:
     """The bin of a duration, from 0 for what is not positive."""
-    if duration_ns < 1 << _FINENESS:
+    if duration_ns < 1 << _BITS_PER_OCTAVE:
         return max(duration_ns, 0)
-    shift = duration_ns.bit_length() - 1 - _FINENESS
-    return (shift << _FINENESS) + (duration_ns >> shift)
+    shift = duration_ns.bit_length() - 1 - _BITS_PER_OCTAVE
+    return (shift << _BITS_PER_OCTAVE) + (duration_ns >> shift)
 
 
-def top_of(number: int) -> int:
+def bin_ceiling(number: int) -> int:
     """The largest duration in that bin."""
-    if number < 1 << _FINENESS:
+    if number < 1 << _BITS_PER_OCTAVE:
         return number
-    power = (number >> _FINENESS) + _FINENESS - 1
-    width = 1 << (power - _FINENESS)
-    return (1 << power) + ((number & ((1 << _FINENESS) - 1)) + 1) * width - 1
+    power = (number >> _BITS_PER_OCTAVE) + _BITS_PER_OCTAVE - 1
+    width = 1 << (power - _BITS_PER_OCTAVE)
+    return (1 << power) + ((number & ((1 << _BITS_PER_OCTAVE) - 1)) + 1) * width - 1
 
 
 class Latencies(msgspec.Struct, frozen=True, gc=False):
@@ -36,12 +36,12 @@ class Latencies(msgspec.Struct, frozen=True, gc=False):
     bins: tuple[tuple[int, int], ...] = ()
 
     def quantile_ns(self, share: float) -> int:
-        """A duration that so large a share does not exceed: at most 6 % too long. 0 when there is none."""
+        """The quantile: the upper end of its bin, at most 6 % too long. 0 when there is none."""
         below = 0
         for number, count in self.bins:
             below += count
             if below >= share * self.count:
-                return min(top_of(number), self.largest_ns)
+                return min(bin_ceiling(number), self.largest_ns)
         return self.largest_ns
 
     def at_least(self, limit_ns: int) -> int:
@@ -49,13 +49,13 @@ class Latencies(msgspec.Struct, frozen=True, gc=False):
         if self.count and self.least_ns >= limit_ns:
             return self.count
         inside = bin_of(limit_ns)
-        sure = sum(count for number, count in self.bins if number > inside or bin_floor(number) >= limit_ns)
-        return max(sure, int(self.count > 0 and self.largest_ns >= limit_ns))
+        in_higher_bins = sum(count for number, count in self.bins if number > inside or bin_floor(number) >= limit_ns)
+        return max(in_higher_bins, int(self.count > 0 and self.largest_ns >= limit_ns))
 
 
 def bin_floor(number: int) -> int:
     """The smallest duration in that bin."""
-    return top_of(number - 1) + 1 if number else 0
+    return bin_ceiling(number - 1) + 1 if number else 0
 
 
 class LatencyTally:
@@ -85,11 +85,11 @@ class LatencyTally:
             self.least_ns = min(self.least_ns, least_ns) if bins else least_ns
             self.largest_ns = max(self.largest_ns, *durations_ns)
         for duration_ns in durations_ns:
-            if duration_ns < 1 << _FINENESS:
+            if duration_ns < 1 << _BITS_PER_OCTAVE:
                 number = max(duration_ns, 0)
             else:
-                shift = duration_ns.bit_length() - 1 - _FINENESS
-                number = (shift << _FINENESS) + (duration_ns >> shift)
+                shift = duration_ns.bit_length() - 1 - _BITS_PER_OCTAVE
+                number = (shift << _BITS_PER_OCTAVE) + (duration_ns >> shift)
             bins[number] = bins.get(number, 0) + 1
 
     def latencies(self) -> Latencies:
@@ -99,7 +99,7 @@ class LatencyTally:
 
 
 def joined(parts: Iterable[Latencies]) -> Latencies:
-    """Several as one."""
+    """The histogram of all durations of several."""
     bins: dict[int, int] = {}
     full = [part for part in parts if part.count]
     for part in full:

@@ -73,7 +73,7 @@ class ServerLinks(msgspec.Struct, frozen=True, kw_only=True):
         return Subject(kind="server", name=self.server)
 
     def completed(self, before: ServerLinks | None) -> ServerLinks:
-        """With the parts of an earlier reading of this server that this one lacks."""
+        """This reading; parts that it lacks are taken from an earlier reading of this server."""
         if before is None:
             return self
         kept = self if self.routes is not None else _with_routes(self, before)
@@ -109,8 +109,8 @@ class Links(Evidence, frozen=True):
         """These links as the newest; what only an earlier sample shows of a server is kept."""
         known = {server.server: server for server in before.servers}
         newest = {server.server: server.completed(known.get(server.server)) for server in self.servers}
-        both = known | newest
-        return Links(tuple(both[name] for name in sorted(both)), (*before.earlier, before.servers))
+        by_name = known | newest
+        return Links(tuple(by_name[name] for name in sorted(by_name)), (*before.earlier, before.servers))
 
     def servers_seen(self) -> Iterator[str]:
         """The names of the servers of which this has a report."""

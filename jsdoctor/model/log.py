@@ -12,6 +12,7 @@ from jsdoctor.model.finding import Observation, Subject
 from jsdoctor.model.histogram import Histogram
 
 MINUTE_US = 60_000_000
+_MAX_EXEMPLARS = 3
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ORDER_US = (datetime(1000, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
@@ -301,12 +302,12 @@ class Occurrence(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def first(self) -> LogTime | None:
-        """Time of the first dated line."""
+        """Time of the first line whose place is known; undated lines come first."""
         return LogTime(self.histogram[0].first_us, self.zoned) if self.histogram else None
 
     @property
     def last(self) -> LogTime | None:
-        """Time of the last dated line."""
+        """Time of the last line whose place is known."""
         return LogTime(max(self.histogram.lasts()), self.zoned) if self.histogram else None
 
     @property
@@ -414,7 +415,7 @@ class LogEvidence(Evidence, frozen=True, kw_only=True):
 
     def occurrences(self, *signatures: str) -> tuple[Occurrence, ...]:
         """Occurrences of any of these signatures, in their order here, most lines first."""
-        places = _places_in(self)
+        places = _places_by_signature(self)
         return tuple(
             [self.found[place] for place in sorted({at for name in signatures for at in places.get(name, ())})]
         )
@@ -446,17 +447,17 @@ class LogEvidence(Evidence, frozen=True, kw_only=True):
         return any(file.client_lines for file in self.files)
 
 
-_latest: list[tuple[LogEvidence, dict[str, list[int]]]] = []
+_places_of_last: list[tuple[LogEvidence, dict[str, list[int]]]] = []
 
 
-def _places_in(logs: LogEvidence) -> dict[str, list[int]]:
-    """Where in `found` the occurrences of each signature are. All rules ask, each for a few of many."""
-    if not _latest or _latest[0][0] is not logs:
+def _places_by_signature(logs: LogEvidence) -> dict[str, list[int]]:
+    """The places in `found` of each signature's occurrences; kept for the last evidence, as every rule needs them."""
+    if not _places_of_last or _places_of_last[0][0] is not logs:
         places: dict[str, list[int]] = {}
         for place, occurrence in enumerate(logs.found):
             places.setdefault(occurrence.signature, []).append(place)
-        _latest[:] = [(logs, places)]
-    return _latest[0][1]
+        _places_of_last[:] = [(logs, places)]
+    return _places_of_last[0][1]
 
 
 def canonical(evidence: LogEvidence) -> bytes:
@@ -465,7 +466,7 @@ def canonical(evidence: LogEvidence) -> bytes:
 
 
 def exemplars_of(occurrences: Iterable[Occurrence]) -> tuple[Observation, ...]:
-    """Three lines of several occurrences as evidence of one finding, oldest first."""
+    """The oldest lines of several occurrences as evidence of one finding, at most `_MAX_EXEMPLARS`."""
     lines = [exemplar for occurrence in occurrences for exemplar in occurrence.exemplars]
     lines.sort(key=lambda line: (line.at is None, line.at.us if line.at else 0, line.file, line.offset))
-    return tuple(line.observed for line in lines[:3])
+    return tuple(line.observed for line in lines[:_MAX_EXEMPLARS])

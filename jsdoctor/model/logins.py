@@ -10,7 +10,7 @@ import msgspec
 from jsdoctor.model.finding import Subject
 
 _NATS = re.compile(r"(?<![\w./-])nats (?=(server|stream|consumer|kv|object|account|events) -?[a-z])")
-_OURS = re.compile(r"(?<![\w./-])jsdoctor (?:rollback|fix|capture)\b")
+_JSDOCTOR = re.compile(r"(?<![\w./-])jsdoctor (?:rollback|fix|capture)\b")
 
 
 class CommandLogin(msgspec.Struct, frozen=True):
@@ -29,11 +29,11 @@ class Logins(msgspec.Struct, frozen=True):
     each: tuple[CommandLogin, ...] = ()
 
     def flagged(self, text: str, subject: Subject) -> str:
-        """A command, or a text with commands in it, about that subject: each with the flags of its login."""
+        """The text with the flags of a login added to each `nats` and `jsdoctor` command in it about that subject."""
         if not self.each or ("nats " not in text and "jsdoctor " not in text):
             return text
         text = _NATS.sub(lambda match: " ".join(("nats", *self._flags(match[1], subject), "")), text)
-        return _OURS.sub(lambda match: " ".join((match[0], *self.all_flags)), text)
+        return _JSDOCTOR.sub(lambda match: " ".join((match[0], *self.all_flags)), text)
 
     def needed(self, command: str, subject: Subject) -> str:
         """The login that a command needs and that this run does not have; empty if it has it, or none is needed."""
@@ -52,8 +52,8 @@ class Logins(msgspec.Struct, frozen=True):
     def of_account(self, account: str) -> int | None:
         """The place of the login of that account, or of any account for an empty name."""
         plain = [(place, login) for place, login in enumerate(self.each) if not login.is_system]
-        fits = (place for place, login in plain if not (account and login.accounts) or account in login.accounts)
-        return next(fits, None)
+        places = (place for place, login in plain if not (account and login.accounts) or account in login.accounts)
+        return next(places, None)
 
     def of_system(self) -> int | None:
         """The place of the login of the system account."""

@@ -111,7 +111,7 @@ class NearSubjects(Evidence, frozen=True):
         )
 
 
-def with_deeper(filter_: str) -> str | None:
+def with_all_depths(filter_: str) -> str | None:
     """The filter with `>` in place of the `*` at its end, which takes one token only; None where it ends otherwise."""
     return f"{filter_.removesuffix('*')}>" if filter_.endswith(".*") else None
 
@@ -126,10 +126,10 @@ def nearness(filter_: str, subject: str) -> Nearness | None:
     if len(wanted) != len(result):
         return None
     different = [(a, b) for a, b in zip(wanted, result, strict=True) if a not in ("*", b)]
-    return _tokens(*different[0]) if len(different) == 1 else None
+    return _token_nearness(*different[0]) if len(different) == 1 else None
 
 
-def _tokens(first: str, second: str) -> Nearness | None:
+def _token_nearness(first: str, second: str) -> Nearness | None:
     """The difference of two tokens. Digits are part of an identity: `eu1` and `eu2` are both meant."""
     if min(len(first), len(second)) < MIN_TOKEN:
         return None

@@ -38,10 +38,10 @@ class Option(msgspec.Struct, frozen=True):
 
     @property
     def read(self) -> Callable[[str], Any] | None:
-        """Reads one value from its text; None where the text is the value, or its type says how to read it."""
-        return self.parse if self.least is None else self._count
+        """The parser of one value; None where the text is the value, or its type parses it."""
+        return self.parse if self.least is None else self._whole_number
 
-    def _count(self, text: str) -> int:
+    def _whole_number(self, text: str) -> int:
         if not (text.isascii() and text.isdigit() and int(text) >= (self.least or 0)):
             raise ValueError(f"it must be a whole number from {self.least} on")
         return int(text)
@@ -77,11 +77,11 @@ def option_fields(request: type[Any]) -> Iterator[OptionField]:
         whole, *notes = get_args(hint)
         for note in notes:
             if isinstance(note, Option):
-                of_one, many = _of_one(whole)
-                yield OptionField(name, note, of_one, many or note.repeated, getattr(defaults, name))
+                value_type, many = _value_type(whole)
+                yield OptionField(name, note, value_type, many or note.repeated, getattr(defaults, name))
 
 
-def _of_one(hint: Any) -> tuple[type[Any], bool]:
+def _value_type(hint: Any) -> tuple[type[Any], bool]:
     """The type of one value, and whether there may be several."""
     if isinstance(hint, UnionType):
         hint = next(part for part in get_args(hint) if part is not type(None))
@@ -100,7 +100,7 @@ def request_from(kind: type[Request], given: Mapping[str, Any]) -> Request:
             continue
         listed = list(value) if field.many and isinstance(value, list | tuple) else [value]
         try:
-            read = tuple(item for one in listed for item in _read(field, one))
+            read = tuple(item for argument in listed for item in _read(field, argument))
         except ValueError as error:
             raise ValueError(f"{field.option.names[0]}: {error}") from error
         values[field.name] = read if field.many else read[0]
@@ -108,7 +108,7 @@ def request_from(kind: type[Request], given: Mapping[str, Any]) -> Request:
 
 
 def _read(field: OptionField, value: Any) -> Iterator[Any]:
-    """The values that one text stands for. What is no text is the value, but for paths."""
+    """The values of one argument: texts are parsed or split at commas, paths converted, others taken as they are."""
     if field.option.commas:
         yield from (part.strip() for part in value.split(",") if part.strip())
     elif isinstance(value, str) and field.option.read is not None:
@@ -120,7 +120,7 @@ def _read(field: OptionField, value: Any) -> Iterator[Any]:
 
 
 def configured(field: OptionField, value: object) -> object:
-    """The value of an option in a configuration file, as the command line would have given it. Raises ValueError."""
+    """The value of an option in a configuration file, unchanged. Raises ValueError if the option cannot have it."""
     if field.type is bool:
         if not isinstance(value, bool):
             raise ValueError("must be true or false")
@@ -143,7 +143,7 @@ def given_options(request: object) -> tuple[str, ...]:
 
 
 def arguments_of(request: type[Any], given: Mapping[str, Any]) -> tuple[str, ...]:
-    """The arguments by which a command is given the same, as `--option=text`. What was given are texts."""
+    """The command-line arguments for the given values (texts, lists of texts or True), as `--option=text`."""
     return tuple(
         field.option.names[0] if value is True else f"{field.option.names[0]}={value}"
         for field in option_fields(request)

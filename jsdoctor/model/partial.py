@@ -38,18 +38,18 @@ class UnreadReply(NamedTuple):
     how_to_get: str
 
 
-_needed: ContextVar[list[UnreadReply] | None] = ContextVar("unread replies that checks needed", default=None)
+_noted_replies: ContextVar[list[UnreadReply] | None] = ContextVar("unread replies that checks needed", default=None)
 
 
 @contextmanager
 def noting_unread() -> Iterator[list[UnreadReply]]:
-    """The unread replies of which a field is read meanwhile."""
+    """Collect the unread replies of which a field is read within the `with` block."""
     replies: list[UnreadReply] = []
-    token = _needed.set(replies)
+    token = _noted_replies.set(replies)
     try:
         yield replies
     finally:
-        _needed.reset(token)
+        _noted_replies.reset(token)
 
 
 def mark_unread(value: Shape, fields: Mapping[str, str], subject: Subject, how_to_get: str) -> Shape:
@@ -64,16 +64,18 @@ def mark_unread(value: Shape, fields: Mapping[str, str], subject: Subject, how_t
 
 @lru_cache(maxsize=100_000)
 def _unread_class(shape: type[Any], fields: tuple[tuple[str, str], ...], subject: Subject, how_to_get: str) -> Any:
-    namespace = {field: _unread(shape, field, UnreadReply(subject, name, how_to_get)) for field, name in fields}
+    namespace = {
+        field: _noting_property(shape, field, UnreadReply(subject, name, how_to_get)) for field, name in fields
+    }
     return type(shape.__name__, (shape,), {"__module__": __name__, **namespace})
 
 
-def _unread(shape: type[Any], field: str, reply: UnreadReply) -> property:
+def _noting_property(shape: type[Any], field: str, reply: UnreadReply) -> property:
     stored = getattr(shape, field)
 
     def read(value: Any) -> Any:
-        if (needed := _needed.get()) is not None:
-            needed.append(reply)
+        if (noted := _noted_replies.get()) is not None:
+            noted.append(reply)
         return stored.__get__(value)
 
     return property(read)
@@ -85,14 +87,14 @@ def hide(value: Shape, fields: Collection[str], subject: Subject, how_to_get: st
     if not hidden:
         return value
     partial = _partial_class(type(value), hidden, subject, how_to_get, prefix)
-    made: Shape = partial(**msgspec.structs.asdict(value))
-    return made
+    partial_value: Shape = partial(**msgspec.structs.asdict(value))
+    return partial_value
 
 
 @lru_cache(maxsize=100_000)
 def _partial_class(shape: type[Any], hidden: tuple[str, ...], subject: Subject, how_to_get: str, prefix: str) -> Any:
-    """A class takes longer to make than a value, and the readings of an asset over days lack the same fields."""
-    namespace: dict[str, Any] = {name: _unknown(subject, f"{prefix}{name}", how_to_get) for name in hidden}
+    """A subclass whose `hidden` fields and comparisons raise; cached, as many readings lack the same fields."""
+    namespace: dict[str, Any] = {name: _hidden_property(subject, f"{prefix}{name}", how_to_get) for name in hidden}
 
     def compared(*_: object) -> NoReturn:
         """Whether it equals another value is not known either."""
@@ -115,7 +117,7 @@ def shown_or(read: Callable[[], Value], otherwise: Value) -> Value:
 
 
 def raw_field(value: msgspec.Struct, field: str) -> Any:
-    """A field of a value that may be partial, for code that only compares identities: the default if it is hidden."""
+    """A field as stored in a value that may be partial, without raising or noting: its default if it is hidden."""
     for shape in type(value).__mro__:
         candidate = shape.__dict__.get(field)
         if candidate is not None and not isinstance(candidate, property):
@@ -123,7 +125,7 @@ def raw_field(value: msgspec.Struct, field: str) -> Any:
     raise AttributeError(field)
 
 
-def _unknown(subject: Subject, field: str, how_to_get: str) -> property:
+def _hidden_property(subject: Subject, field: str, how_to_get: str) -> property:
     def read(_: object) -> NoReturn:
         raise NotShownError(subject, field, how_to_get)
 

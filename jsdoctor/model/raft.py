@@ -53,7 +53,7 @@ class RaftState(Reported, frozen=True):
     catching_up: bool = False
 
 
-_BEFORE_FIRST = 1
+_MAX_INDEX_LEAD = 1
 """By how much the last index of a log exceeds the number of its entries if none was removed (seen on 2.12)."""
 
 
@@ -81,7 +81,7 @@ class RaftMember(msgspec.Struct, frozen=True):
     @property
     def has_whole_log(self) -> bool:
         """Whether its log has every entry since the group began."""
-        return self.state.pindex - self.state.wal.messages <= _BEFORE_FIRST
+        return self.state.pindex - self.state.wal.messages <= _MAX_INDEX_LEAD
 
     @property
     def has_empty_log(self) -> bool:

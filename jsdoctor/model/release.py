@@ -1,4 +1,4 @@
-"""Versions of servers as numbers, and which of them a server has: what helps on one is in vain on another."""
+"""Versions of servers as numbers, the version of a named server, and what changes with a release."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def release(version: str) -> tuple[int, ...]:
 
 
 def version_at(name: str, servers: Servers | None, connected: ConnectedServer | None) -> str:
-    """The version of the server of that name; of a plain login that of the server we are on. Empty: not known."""
+    """The version of the server of that name, else of the connected server; empty if neither is known."""
     reported = next((server.version for server in (servers.servers if servers else ()) if server.name == name), "")
     return reported or (connected.version if connected else "")
 

@@ -55,7 +55,7 @@ class Result(msgspec.Struct, frozen=True):
 
     @property
     def subject(self) -> Subject:
-        """What it was found at."""
+        """The subject of the finding."""
         return self.finding.subject
 
     def __repr__(self) -> str:
@@ -68,7 +68,7 @@ class Result(msgspec.Struct, frozen=True):
 
     @property
     def impact(self) -> Impact:
-        """That of the finding, else the rule's; a mere possibility is a risk at most, and information is hygiene."""
+        """The finding's impact, else the rule's. Low confidence: a risk at most. Severity info: always hygiene."""
         if self.severity is Severity.INFO:
             return Impact.HYGIENE
         impact = self.finding.impact or self.rule.impact or Impact.RISK

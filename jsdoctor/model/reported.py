@@ -31,21 +31,21 @@ class Sent:
         self.default = default
 
     def __call__(self) -> object:
-        """The default."""
-        _lacks.set(True)
+        """The default. Notes in this context that a field was lacking."""
+        _default_needed.set(True)
         return self.default
 
 
-_lacks: ContextVar[bool] = ContextVar("a field that servers always send was lacking", default=False)
+_default_needed: ContextVar[bool] = ContextVar("a field that servers always send was lacking", default=False)
 
 
 def sent(default: Value, name: str | None = None) -> Value:
     """A field that each supported server sends (`json` without `omitempty`, or a struct, in its Go source)."""
-    made: Any = msgspec.field(default_factory=Sent(default), name=name)
-    return cast("Value", made)
+    field: Any = msgspec.field(default_factory=Sent(default), name=name)
+    return cast("Value", field)
 
 
-def noting_lacking(read: Callable[[], Value]) -> tuple[Value, bool]:
+def read_noting_defaults(read: Callable[[], Value]) -> tuple[Value, bool]:
     """What `read` decodes, and whether it lacks a field that servers always send."""
-    _lacks.set(False)
-    return read(), _lacks.get()
+    _default_needed.set(False)
+    return read(), _default_needed.get()

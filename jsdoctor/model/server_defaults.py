@@ -15,10 +15,10 @@ DEFAULT_MAX_ACK_PENDING = 1000
 DEFAULT_MAX_WAITING = 512
 DEFAULT_PINNED_NS = 120_000_000_000
 
-_WINDOW_OF_SOURCES = (2, 14)
+_NO_SOURCE_WINDOW_SINCE = (2, 14)
 """First release that gives a stream with sources no duplicate window of its own."""
 
-_NEGATIVE_IS_NONE = (2, 11)
+_NEGATIVE_IS_NONE_SINCE = (2, 11)
 """First release that reads every negative limit of a stream as none; older ones only zero."""
 
 _HEARTBEAT_NS = 1_000_000_000
@@ -27,7 +27,7 @@ _HEARTBEAT_NS = 1_000_000_000
 
 def stream_as_checked(config: StreamConfig, release: tuple[int, ...] = ()) -> StreamConfig:
     """The configuration with the defaults that a server sets before validation; without `release`, of a current one."""
-    old = bool(release) and release < _NEGATIVE_IS_NONE
+    old = bool(release) and release < _NEGATIVE_IS_NONE_SINCE
     changed: dict[str, object] = {
         row.attribute: -1
         for row in rows(StreamConfig)
@@ -35,16 +35,16 @@ def stream_as_checked(config: StreamConfig, release: tuple[int, ...] = ()) -> St
     }
     if config.num_replicas == 0:
         changed["num_replicas"] = 1
-    sourced = bool(config.sources) and not (release and release < _WINDOW_OF_SOURCES)
-    if config.duplicate_window_ns == 0 and not config.mirror and not sourced:
+    has_no_window = bool(config.sources) and not (release and release < _NO_SOURCE_WINDOW_SINCE)
+    if config.duplicate_window_ns == 0 and not config.mirror and not has_no_window:
         shorter = 0 < config.max_age_ns < DEFAULT_WINDOW_NS
         changed["duplicate_window_ns"] = config.max_age_ns if shorter else DEFAULT_WINDOW_NS
     if not config.subjects and not config.mirror and not config.sources:
         changed["subjects"] = (config.name,)
-    marks = config.subject_delete_marker_ttl_ns > 0 and not old
-    if marks:
+    has_delete_markers = config.subject_delete_marker_ttl_ns > 0 and not old
+    if has_delete_markers:
         changed["allow_msg_ttl"] = True
-    if not config.allow_rollup_hdrs and (marks or (config.allow_msg_schedules and not old)):
+    if not config.allow_rollup_hdrs and (has_delete_markers or (config.allow_msg_schedules and not old)):
         changed |= {"allow_rollup_hdrs": True, "deny_purge": False}
     if config.placement == Placement():
         changed["placement"] = None
@@ -52,7 +52,7 @@ def stream_as_checked(config: StreamConfig, release: tuple[int, ...] = ()) -> St
 
 
 def stream_as_stored(config: StreamConfig, release: tuple[int, ...] = ()) -> StreamConfig:
-    """With the server's defaults. A stream with sources gets no window from 2.14 on, and one of 2 minutes before."""
+    """The configuration as a server of `release` stores it: with its defaults, and as sealing changes it."""
     checked = stream_as_checked(config, release)
     if not config.sealed:
         return checked
@@ -63,11 +63,11 @@ def stream_as_stored(config: StreamConfig, release: tuple[int, ...] = ()) -> Str
 def consumer_as_stored(
     config: ConsumerConfig, limits: ConsumerLimits | None = None, release: tuple[int, ...] = ()
 ) -> ConsumerConfig:
-    """With the server's defaults and those of its stream (`limits`). The first step of a backoff takes the place of
-    `ack_wait`.
+    """The configuration as a server of `release` stores it: with its defaults and those of the stream's `limits`.
+    The first step of a backoff takes the place of `ack_wait`.
     """
-    of_stream = limits or ConsumerLimits()
-    old = bool(release) and release < _NEGATIVE_IS_NONE
+    stream_limits = limits or ConsumerLimits()
+    old = bool(release) and release < _NEGATIVE_IS_NONE_SINCE
     config = _without_negatives(config, old)
     changed: dict[str, object] = {}
     if not config.deliver_subject and config.max_waiting == 0:
@@ -78,9 +78,9 @@ def consumer_as_stored(
         changed["ack_wait_ns"] = DEFAULT_ACK_WAIT_NS
     if config.max_ack_pending == 0:
         default = 0 if config.ack_policy == "none" else DEFAULT_MAX_ACK_PENDING
-        changed["max_ack_pending"] = of_stream.max_ack_pending or default
+        changed["max_ack_pending"] = stream_limits.max_ack_pending or default
     if config.inactive_threshold_ns == 0:
-        changed["inactive_threshold_ns"] = of_stream.inactive_threshold_ns
+        changed["inactive_threshold_ns"] = stream_limits.inactive_threshold_ns
     if config.priority_policy == "pinned_client" and config.priority_timeout_ns == 0:
         changed["priority_timeout_ns"] = DEFAULT_PINNED_NS
     if config.ack_policy == "flow_control":
@@ -91,7 +91,7 @@ def consumer_as_stored(
 
 
 def _without_negatives(config: ConsumerConfig, old: bool) -> ConsumerConfig:
-    """Newer servers read negative numbers as none; older ones keep or refuse them."""
+    """With numbers as a server reads them: `max_deliver` 0 is none; unless `old`, negative numbers are, too."""
     changed: dict[str, object] = {"max_deliver": -1} if config.max_deliver == 0 else {}
     if not old:
         for row in rows(ConsumerConfig):

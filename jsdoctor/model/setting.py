@@ -34,7 +34,7 @@ class Alias(NamedTuple):
 
 
 def unread(name: str) -> Alias:
-    """The key of a field that is not read of such manifests."""
+    """The key of a field whose value such manifests may state, and that is not read."""
     return Alias(name, is_read=False)
 
 
@@ -132,8 +132,8 @@ def _rows(shape: type[msgspec.Struct]) -> Iterator[FieldRow]:
         kind, setting = field.type, Setting()
         if get_origin(kind) is Annotated:
             kind, setting = get_args(kind)
-        made = field.default_factory
-        default = field.default if made is msgspec.NODEFAULT else made.default if isinstance(made, Sent) else made()
+        make = field.default_factory
+        default = field.default if make is msgspec.NODEFAULT else make.default if isinstance(make, Sent) else make()
         yield FieldRow(field.name, field.encode_name, _kind(field.name, kind), default, struct_of(kind), setting)
 
 

@@ -10,10 +10,10 @@ from math import sqrt
 
 import msgspec
 
-_Z = 1.96
-"""Of a normal distribution: 95 % lie so many deviations around the mean."""
-_TOO_FEW = 3
-"""Fewer events may be one accident, whatever their share."""
+_DEVIATIONS_95 = 1.96
+"""95 % of a normal distribution lie within so many standard deviations of the mean."""
+_MIN_EVENTS = 3
+"""Fewer events may be one accident, even if their share is high."""
 
 
 class Share(msgspec.Struct, frozen=True):
@@ -33,27 +33,29 @@ class Share(msgspec.Struct, frozen=True):
     @property
     def low(self) -> float:
         """Lower bound of the true share (95 %)."""
-        return max(0.0, self._middle - self._half) if self.events and self.of else 0.0
+        return max(0.0, self._middle - self._half_width) if self.events and self.of else 0.0
 
     @property
     def high(self) -> float:
         """Upper bound of the true share (95 %)."""
-        return min(1.0, self._middle + self._half) if self.of and self.events < self.of else 1.0
+        return min(1.0, self._middle + self._half_width) if self.of and self.events < self.of else 1.0
 
     @property
     def _middle(self) -> float:
-        return (min(self.ratio, 1.0) + _Z * _Z / (2 * self.of)) / (1 + _Z * _Z / self.of)
+        return (min(self.ratio, 1.0) + _DEVIATIONS_95 * _DEVIATIONS_95 / (2 * self.of)) / (
+            1 + _DEVIATIONS_95 * _DEVIATIONS_95 / self.of
+        )
 
     @property
-    def _half(self) -> float:
+    def _half_width(self) -> float:
         share = min(self.ratio, 1.0)
-        spread = share * (1 - share) / self.of + _Z * _Z / (4 * self.of * self.of)
-        return _Z / (1 + _Z * _Z / self.of) * sqrt(spread)
+        spread = share * (1 - share) / self.of + _DEVIATIONS_95 * _DEVIATIONS_95 / (4 * self.of * self.of)
+        return _DEVIATIONS_95 / (1 + _DEVIATIONS_95 * _DEVIATIONS_95 / self.of) * sqrt(spread)
 
     def reaches(self, limit: float, enough: int) -> bool:
         """Whether the limit is reached for certain.
 
         Either `enough` events reach it, or at least three events do and the lower bound of their share reaches it too.
         """
-        sure = self.events >= enough or (self.events >= _TOO_FEW and self.low >= limit)
-        return self.of > 0 and self.ratio >= limit and sure
+        is_certain = self.events >= enough or (self.events >= _MIN_EVENTS and self.low >= limit)
+        return self.of > 0 and self.ratio >= limit and is_certain

@@ -193,7 +193,7 @@ class Stream(StreamReport, frozen=True, kw_only=True, dict=True):
 
 
 def reported(report: StreamReport | ConsumerReport) -> dict[str, Any]:
-    """What a server reported of a stream or consumer, by attribute, for the record that is made of several reports."""
+    """The fields of a report by name, to build a `Stream` or `Consumer` from."""
     shape = StreamReport if isinstance(report, StreamReport) else ConsumerReport
     return {name: getattr(report, name) for name in shape.__struct_fields__}
 
@@ -202,9 +202,8 @@ Asset = TypeVar("Asset", Stream, Consumer)
 
 
 def same_incarnation(asset: Asset, other: Asset) -> bool:
-    """Whether two readings of a name have the same date of creation, or one of them (of metrics) shows none.
-
-    A stream also where it holds what the other held: restarts may give streams a new date (nats-server#8470).
+    """Whether two readings of one name can be of the same asset: their creation times are equal, or one has none.
+    Also a stream whose later state continues the earlier one: a restart may change its time (nats-server#8470).
     """
     first, second = raw_field(asset, "created"), raw_field(other, "created")
     if first is None or second is None or first == second:
@@ -212,10 +211,10 @@ def same_incarnation(asset: Asset, other: Asset) -> bool:
     before, after = sorted((asset, other), key=lambda reading: reading.at)
     if isinstance(before, Consumer):
         return False
-    return _goes_on(before.state, after.state)
+    return _continues(before.state, after.state)
 
 
-def _goes_on(old: StreamState, new: StreamState) -> bool:
+def _continues(old: StreamState, new: StreamState) -> bool:
     """Whether the later state begins with a message that the earlier one held, and ends no earlier."""
     if new.last_seq < old.last_seq:
         return False

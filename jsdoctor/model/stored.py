@@ -142,7 +142,7 @@ class StoredStream(msgspec.Struct, frozen=True, kw_only=True):
 
     def recorded(self, kind: AdvisoryKind) -> tuple[RecordedAdvisories, ...]:
         """The advisories of a kind that this stream recorded."""
-        return tuple(about for about in self.advisories or () if about.kind is kind)
+        return tuple(advisory for advisory in self.advisories or () if advisory.kind is kind)
 
     def observed(self, path: str, value: object) -> Observation:
         """Something that the scan showed, as evidence."""

@@ -24,7 +24,7 @@ def overlaps_any(pattern: str, others: tuple[str, ...]) -> bool:
 
 
 def is_subject(subject: str) -> bool:
-    """Whether servers take it for a subject, wildcards included (server: sublist.go isValidSubject)."""
+    """Whether servers accept it as a subject, wildcards included (server: sublist.go isValidSubject)."""
     tokens = subject.split(".")
     if any(not token or any(letter in " \t\n\r\f" for letter in token) for token in tokens):
         return False

@@ -10,7 +10,7 @@ from jsdoctor.model.latency import Latencies, joined
 from jsdoctor.model.nats_traffic import ConsumerTraffic, Content, NatsConnection, NatsTraffic
 from jsdoctor.model.packets import Capture, PacketEvidence
 
-_MAX = 5
+_MAX_LISTED = 5
 
 
 class NamedCount(msgspec.Struct, frozen=True):
@@ -93,57 +93,59 @@ def traffic_summaries(packets: PacketEvidence) -> tuple[TrafficSummary, ...]:
     return tuple(
         _summary(packets.captures[seen.capture], seen)
         for seen in packets.nats
-        if any(talk.content is Content.NATS for talk in seen.connections)
+        if any(connection.content is Content.NATS for connection in seen.connections)
     )
 
 
 def _summary(capture: Capture, seen: NatsTraffic) -> TrafficSummary:
-    talks = seen.connections
-    published = [talk.publishing for talk in talks]
+    connections = seen.connections
+    published = [connection.publishing for connection in connections]
     statuses: Counter[str] = Counter()
     subjects: Counter[str] = Counter()
-    for talk in talks:
-        statuses.update({f"{status.code} {status.text}".strip(): status.count for status in talk.statuses})
-        subjects.update(dict(talk.subjects))
+    for connection in connections:
+        statuses.update({f"{status.code} {status.text}".strip(): status.count for status in connection.statuses})
+        subjects.update(dict(connection.subjects))
     return TrafficSummary(
         capture=capture.name,
         packets=capture.packets,
         duration_ns=(capture.last_ns or 0) - (capture.first_ns or 0),
-        connections=_named(Counter(talk.content.value for talk in talks)),
+        connections=_named(Counter(connection.content.value for connection in connections)),
         published=sum(publishing.messages for publishing in published),
         publish_acks=LatencySummary.of(joined(publishing.ack_ns for publishing in published)),
         refused=sum(refusal.count for publishing in published for refusal in publishing.refusals),
         duplicates=sum(publishing.duplicates for publishing in published),
         no_responders=sum(publishing.no_responders for publishing in published),
         unanswered=sum(publishing.unanswered for publishing in published),
-        delivered=sum(talk.deliveries for talk in talks),
-        api_requests=sum(talk.api.requests for talk in talks),
-        api_failures=sum(failure.count for talk in talks for failure in talk.api.failures),
-        heartbeats=sum(talk.heartbeats.count for talk in talks),
-        flow_control=sum(talk.flow_control.requests for talk in talks),
-        errors=sum(error.count for talk in talks for error in talk.errors),
+        delivered=sum(connection.deliveries for connection in connections),
+        api_requests=sum(connection.api.requests for connection in connections),
+        api_failures=sum(failure.count for connection in connections for failure in connection.api.failures),
+        heartbeats=sum(connection.heartbeats.count for connection in connections),
+        flow_control=sum(connection.flow_control.requests for connection in connections),
+        errors=sum(error.count for connection in connections for error in connection.errors),
         statuses=_named(statuses),
         subjects=_named(subjects),
-        clients=_clients(talks),
-        consumers=tuple(map(_consumer, sorted(seen.consumers, key=lambda consumer: -consumer.deliveries)[:_MAX])),
+        clients=_clients(connections),
+        consumers=tuple(
+            map(_consumer, sorted(seen.consumers, key=lambda consumer: -consumer.deliveries)[:_MAX_LISTED])
+        ),
     )
 
 
 def _named(counts: Counter[str]) -> tuple[NamedCount, ...]:
-    return tuple(NamedCount(name, count) for name, count in counts.most_common(_MAX))
+    return tuple(NamedCount(name, count) for name, count in counts.most_common(_MAX_LISTED))
 
 
-def _clients(talks: tuple[NatsConnection, ...]) -> tuple[ClientSummary, ...]:
+def _clients(connections: tuple[NatsConnection, ...]) -> tuple[ClientSummary, ...]:
     """The busiest, by name: connections of one name are one client."""
     published: Counter[str] = Counter()
     delivered: Counter[str] = Counter()
-    for talk in talks:
-        if talk.content is Content.NATS and (talk.publishing.messages or talk.deliveries):
-            name = talk.who or "unnamed"
-            published[name] += talk.publishing.messages
-            delivered[name] += talk.deliveries
+    for connection in connections:
+        if connection.content is Content.NATS and (connection.publishing.messages or connection.deliveries):
+            name = connection.who or "unnamed"
+            published[name] += connection.publishing.messages
+            delivered[name] += connection.deliveries
     busiest = sorted(published, key=lambda name: (-(published[name] + delivered[name]), name))
-    return tuple(ClientSummary(name, published[name], delivered[name]) for name in busiest[:_MAX])
+    return tuple(ClientSummary(name, published[name], delivered[name]) for name in busiest[:_MAX_LISTED])
 
 
 def _consumer(traffic: ConsumerTraffic) -> ConsumerSummary:

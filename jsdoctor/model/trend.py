@@ -67,7 +67,7 @@ class ConsumerHistory(Readings[Consumer], frozen=True):
 
 
 def stream_histories(snapshots: Sequence[ClusterSnapshot], least: int) -> Iterator[StreamHistory]:
-    """Every stream that is led in the last snapshot and was in `least` of the earlier ones."""
+    """The history of every stream that is led in the last snapshot and in at least `least` earlier ones."""
     earlier = [snapshot.led_by_key for snapshot in snapshots[:-1]]
     for stream in snapshots[-1].led_streams():
         readings = [index.get(stream.key) for index in earlier]
@@ -77,7 +77,7 @@ def stream_histories(snapshots: Sequence[ClusterSnapshot], least: int) -> Iterat
 
 
 def consumer_histories(snapshots: Sequence[ClusterSnapshot], least: int) -> Iterator[ConsumerHistory]:
-    """Every consumer that is led in the last snapshot and was in `least` of the earlier ones."""
+    """The history of every consumer that is led in the last snapshot and in at least `least` earlier ones."""
     earlier = [
         {(c.account, c.stream, c.name): (stream, c) for stream, c in snapshot.led_consumers()}
         for snapshot in snapshots[:-1]
@@ -213,6 +213,6 @@ class History(Evidence, frozen=True):
 
 
 def is_same_deployment(earlier: ClusterSnapshot, now: ClusterSnapshot) -> bool:
-    """Whether both show at least one and the same stream."""
+    """Whether both show at least one stream with the same creation time."""
     known = {stream.key: stream for stream in now.streams if stream.created}
     return any(s.created and s.key in known and same_incarnation(s, known[s.key]) for s in earlier.streams)

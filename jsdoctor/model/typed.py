@@ -14,7 +14,7 @@ import msgspec
 
 Shape = TypeVar("Shape")
 
-_FIRST_USE = threading.Lock()
+_FIRST_USE_LOCK = threading.Lock()
 _decoders: dict[tuple[Any, bool], msgspec.json.Decoder[Any]] = {}
 
 
@@ -40,6 +40,6 @@ def convert_to(value: object, shape: type[Shape]) -> Shape:
 def _decoder(shape: object, strict: bool) -> msgspec.json.Decoder[Any]:
     decoder = _decoders.get((shape, strict))
     if decoder is None:
-        with _FIRST_USE:
+        with _FIRST_USE_LOCK:
             decoder = _decoders[shape, strict] = msgspec.json.Decoder(cast("Any", shape), strict=strict)
     return decoder

@@ -38,7 +38,7 @@ def span(value_ns: Number, digits: int = 0) -> str:
 
 
 def elapsed(value_ns: Number) -> str:
-    """How long something has lasted that goes on: below a minute two digits are as exact as anyone can use."""
+    """The time that something has lasted so far; below a minute to two digits."""
     return span(value_ns, -1 if abs(value_ns) < _MINUTE_NS else 0)
 
 
@@ -56,14 +56,14 @@ def count(value: Number, digits: int = 0) -> str:
 
 
 def trimmed(text: str) -> str:
-    """A number without zeros behind its point that say nothing."""
+    """A decimal number without trailing zeros."""
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _parts(whole_ns: int, wanted: int) -> str:
+def _parts(whole_ns: int, max_units: int) -> str:
     """The largest `wanted` units that the duration reaches, rounded to the last of them, zeros left out."""
     first = next(index for index, (_, scale) in enumerate(_UNITS) if whole_ns >= scale)
-    last = min(first + wanted, len(_UNITS)) - 1
+    last = min(first + max_units, len(_UNITS)) - 1
     smallest = _UNITS[last][1]
     rest = (whole_ns + smallest // 2) // smallest * smallest
     parts = []
@@ -75,7 +75,7 @@ def _parts(whole_ns: int, wanted: int) -> str:
 
 
 def compared(measured: int, limit: int) -> str:
-    """How a measured value compares with a limit that it may reach."""
+    """The words between a value and its limit: `as much as`, `more than`, or `against` if it is below."""
     if measured == limit:
         return "as much as"
     return "more than" if measured > limit else "against"

@@ -13,10 +13,11 @@ from jsdoctor.model.logins import Logins
 from jsdoctor.model.plan import Json, Step
 
 PAUSE_S = 0.5
-_NOT_YET = {10008, 10009, 10013, 10118, 10119}
+_TRANSIENT_CODES = {10008, 10009, 10013, 10118, 10119}
 """JetStream temporarily unavailable; no leader yet; stream or consumer offline for now (server errors.json)."""
+_UNAVAILABLE = 503
 _MIN_TRIES = 3
-_Answer = TypeVar("_Answer")
+_ReplyT = TypeVar("_ReplyT")
 
 
 class ApiError(Exception):
@@ -120,7 +121,7 @@ class RetryLimit:
         self._tries = 0
 
     async def more(self) -> bool:
-        """Wait a little; False when the time is over."""
+        """Count one attempt and wait before the next one; False if no attempt is left, without waiting."""
         import asyncio
 
         self._tries += 1
@@ -129,8 +130,8 @@ class RetryLimit:
         await asyncio.sleep(PAUSE_S)
         return True
 
-    async def answered(self, ask: Callable[[], Awaitable[_Answer]]) -> _Answer:
-        """What it returns, once a server responds and is able to. Raises what it raises otherwise, or last."""
+    async def answered(self, ask: Callable[[], Awaitable[_ReplyT]]) -> _ReplyT:
+        """Repeat a request until it succeeds. Raises its last error when no attempt is left, and any other at once."""
         while True:
             try:
                 return await ask()
@@ -146,4 +147,4 @@ class RetryLimit:
 
 def is_transient(error: ApiError) -> bool:
     """Whether the server may accept the same request in a moment."""
-    return error.err_code in _NOT_YET or (error.code == 503 and not error.err_code)
+    return error.err_code in _TRANSIENT_CODES or (error.code == _UNAVAILABLE and not error.err_code)

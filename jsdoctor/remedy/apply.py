@@ -38,12 +38,12 @@ class Ending(StrEnum):
     NOT_UNDONE = "not taken back"
 
 
-_WRITTEN = (JournalEvent.UNPROVED, JournalEvent.NOT_BETTER)
-"""Written for good, and to be looked at again: the proof is missing, or nothing had improved."""
-_TAKING_BACK = (JournalEvent.UNDO, JournalEvent.NOT_UNDONE)
-_STARTED = (JournalEvent.BEGIN, JournalEvent.WRITTEN, *_WRITTEN, JournalEvent.FAILED, *_TAKING_BACK)
-_AS_IT_SHOULD_BE = ProofVerdict(ProofResult.GONE, "it is as it should be")
-_PATIENCE_S = 30
+_TO_PROVE = (JournalEvent.UNPROVED, JournalEvent.NOT_BETTER)
+"""Last lines of steps that were written and whose proof is repeated by a resumed run."""
+_UNDO_BEGUN = (JournalEvent.UNDO, JournalEvent.NOT_UNDONE)
+_STARTED = (JournalEvent.BEGIN, JournalEvent.WRITTEN, *_TO_PROVE, JournalEvent.FAILED, *_UNDO_BEGUN)
+_NOTHING_TO_PROVE = ProofVerdict(ProofResult.GONE, "it is as it should be")
+_UNDO_PATIENCE_S = 30
 GOOD = frozenset({Ending.VERIFIED, Ending.ALREADY})
 """Endings after which a step that needs this one may be taken."""
 _DONE = frozenset({Ending.VERIFIED, Ending.UNPROVED, Ending.FAILED, Ending.NOT_UNDONE, Ending.KEPT, Ending.NOT_BETTER})
@@ -93,8 +93,8 @@ class Undoer:
                 raise NoResponseError(str(error)) from None
             raise StepRefusedError(str(error)) from None
 
-    def _run_of(self, step: Step, *, on_request: bool = False) -> StepContext:
-        """The context for an operation."""
+    def _context_of(self, step: Step, *, on_request: bool = False) -> StepContext:
+        """The context for an operation: its `note` appends to the journal."""
         written: list[JournalNote] = []
 
         def note(kind: str, data: Json) -> None:
@@ -145,11 +145,11 @@ class Undoer:
 
     async def _restore(self, operation: Operation, step: Step, before: Json, *, on_request: bool) -> str:
         """Undo, and wait until the effect shows. Returns what still differs when the time is over."""
-        limit = RetryLimit(max(_PATIENCE_S, step.patience_s))
+        limit = RetryLimit(max(_UNDO_PATIENCE_S, step.patience_s))
 
         async def taken_back() -> None:
-            run = self._run_of(step, on_request=on_request)
-            if not self._is_ours(step):
+            run = self._context_of(step, on_request=on_request)
+            if not self._recreated_here(step):
                 now = await self._state(operation, step, limit)
                 if reason := operation.replaced(step, before, now, run.notes):
                     raise StepRefusedError(reason)
@@ -161,8 +161,8 @@ class Undoer:
                 break
         return left
 
-    def _is_ours(self, step: Step) -> bool:
-        """Whether this journal has created the asset again: it is known then that it was created later."""
+    def _recreated_here(self, step: Step) -> bool:
+        """Whether a step of this journal recreated the asset or its stream: a later creation time is then correct."""
         for other in self._journal.plan.steps:
             notes = self._journal.past(other).notes
             operation = self._operations.get(other.operation)  # none of a step that a person takes
@@ -181,7 +181,7 @@ class Applier(Undoer):
 
     async def all(self, steps: Sequence[Step], allowed: Collection[str]) -> list[StepOutcome]:
         """Apply every step in order. Raises NoResponseError, LostError, JournalError; the journal stays valid."""
-        gone = await self._gone(steps, allowed)
+        gone = await self._resolved_by_id(steps, allowed)
         outcomes: dict[str, StepOutcome] = {}
         stopped = ""
         for step in steps:
@@ -189,15 +189,15 @@ class Applier(Undoer):
                 outcomes[step.id] = StepOutcome(step, Ending.BLOCKED, f"step {stopped} failed")
                 continue
             was_over = self._journal.past(step).is_over
-            outcome = self._not_taken(step, allowed, gone, outcomes) or await self._take(step)
+            outcome = self._outcome_without_writing(step, allowed, gone, outcomes) or await self._apply(step)
             outcomes[step.id] = outcome
             # What an earlier run took back stops nothing that is resumed, and what did no harm nothing else.
             if outcome.is_bad and not was_over and outcome.ending is not Ending.NOT_BETTER:
                 stopped = stopped or step.id
         return list(outcomes.values())
 
-    async def _gone(self, steps: Sequence[Step], allowed: Collection[str]) -> dict[str, str]:
-        """Steps that are no longer needed, as their findings are gone; by id, with the reason."""
+    async def _resolved_by_id(self, steps: Sequence[Step], allowed: Collection[str]) -> dict[str, str]:
+        """Collect evidence, and return the steps not yet begun whose findings are gone: by id, with the reason."""
         ours = [step for step in steps if step.risk in allowed and not step.is_manual]
         fresh = [step for step in ours if self._journal.past(step).last not in _STARTED]
         proofs = list(dict.fromkeys(proof for step in fresh for proof in step.proofs))
@@ -205,19 +205,19 @@ class Applier(Undoer):
             return {}
         self._say("looking whether the findings are still there")
         verdicts = await self._examine(proofs)
-        settled = {}
+        resolved = {}
         for step in fresh:
-            alike = [s for s in fresh if s.proofs and set(s.findings) & set(step.findings)]
-            proofs = list(step.proofs) or [proof for other in alike for proof in other.proofs]
+            sharing_findings = [s for s in fresh if s.proofs and set(s.findings) & set(step.findings)]
+            proofs = list(step.proofs) or [proof for other in sharing_findings for proof in other.proofs]
             proof_verdict = together(proofs, verdicts)
             if proofs and proof_verdict.finds is ProofResult.GONE:
-                settled[step.id] = proof_verdict.text
-        return settled
+                resolved[step.id] = proof_verdict.text
+        return resolved
 
-    def _not_taken(
+    def _outcome_without_writing(
         self, step: Step, allowed: Collection[str], gone: Mapping[str, str], outcomes: Mapping[str, StepOutcome]
     ) -> StepOutcome | None:
-        """The outcome of a step that is not begun or was over before; None: it is to be applied."""
+        """The outcome of a step that this run does not apply; None: it is to be applied. May write `SKIPPED`."""
         past = self._journal.past(step)
         if step.is_manual:
             return StepOutcome(step, Ending.MANUAL, "; then ".join(step.commands) or step.effect)
@@ -229,7 +229,7 @@ class Applier(Undoer):
             return StepOutcome(step, Ending.NOT_ALLOWED, f"it is {step.risk.value}: --allow {step.risk.value}")
         if step.operation not in self._operations:
             return StepOutcome(step, Ending.REFUSED, f"this version knows no operation {step.operation!r}")
-        if self._apis.lacks(step) and past.last not in _WRITTEN:
+        if self._apis.lacks(step) and past.last not in _TO_PROVE:
             return StepOutcome(step, Ending.REFUSED, f"it is for a login of account {step.subject.account}")
         if step.id in gone:
             self._journal.append(JournalEvent.SKIPPED, step, gone[step.id])
@@ -237,16 +237,16 @@ class Applier(Undoer):
         lacking = [need for need in step.needs if need not in outcomes or outcomes[need].ending not in GOOD]
         return StepOutcome(step, Ending.BLOCKED, f"it needs step {', '.join(lacking)} first") if lacking else None
 
-    async def _take(self, step: Step) -> StepOutcome:
-        """Go on with a step where the journal left it: write, wait until it has settled, prove; or take it back."""
+    async def _apply(self, step: Step) -> StepOutcome:
+        """Continue a step from its last journal line: write, wait for the effect, prove; undo it if that fails."""
         self._say(f"step {step.id}: {step.action} of {step.subject.label}")
         operation, past = self._operations[step.operation], self._journal.past(step)
-        if past.last in _WRITTEN:
+        if past.last in _TO_PROVE:
             return await self._prove(operation, step)  # the proof does not depend on the account of the login
-        if past.last in _TAKING_BACK or (
+        if past.last in _UNDO_BEGUN or (
             past.last is JournalEvent.FAILED and past.before is not None and operation.reversible
         ):
-            return await self._take_back(step, past.failure or past.text or "an earlier run did not prove it")
+            return await self._undo_failed(step, past.failure or past.text or "an earlier run did not prove it")
         try:
             written = (
                 await self._write(operation, step, past) if past.last is not JournalEvent.WRITTEN else past.before or {}
@@ -263,14 +263,16 @@ class Applier(Undoer):
         if isinstance(written, StepOutcome):
             return written
         try:
-            if incident := await self._settle(operation, step, written, resumed=past.last is not None):
-                return await self._fail(operation, step, incident)
+            if problem := await self._settle(operation, step, written, resumed=past.last is not None):
+                return await self._fail(operation, step, problem)
         except (StepRefusedError, DeniedError) as error:
             return await self._fail(operation, step, str(error))
         return await self._prove(operation, step)
 
     async def _write(self, operation: Operation, step: Step, past: Past) -> Json | StepOutcome:
-        """The state before, once the write is out; or how the step ended without one."""
+        """Write the step, with journal lines before and after; returns the state before, or the outcome if it was done.
+        Raises StepRefusedError, ApiError, DeniedError, NoResponseError.
+        """
         limit = RetryLimit(step.patience_s)
         state = await self._state(operation, step, limit)
         begun = past.last is JournalEvent.BEGIN and past.before is not None
@@ -300,7 +302,7 @@ class Applier(Undoer):
         """Write; retry if the server could not accept it, and after a missing reply if the state is unchanged."""
         while True:
             try:
-                return await operation.write(self._run_of(step), before)
+                return await operation.write(self._context_of(step), before)
             except LostError:
                 raise
             except ApiError as error:
@@ -314,15 +316,15 @@ class Applier(Undoer):
                     return {}
 
     async def _settle(self, operation: Operation, step: Step, before: Json, *, resumed: bool) -> str:
-        """Wait for the effect; returns why it does not come, empty once it is there.
+        """Wait for the effect of a write; returns the problem if it does not show in time, empty once it does.
 
         Other changes since an earlier run are not necessarily the result of its write.
         """
         limit = RetryLimit(step.patience_s)
         while True:
             state = await self._state(operation, step, limit)
-            if not resumed and (incident := operation.broken(step, before, state)):
-                return incident
+            if not resumed and (problem := operation.broken(step, before, state)):
+                return problem
             if not (missing := operation.awaited(step, before, state)):
                 return ""
             self._say(f"step {step.id}: waiting: {missing}")
@@ -335,15 +337,15 @@ class Applier(Undoer):
         while True:
             if step.proofs:
                 self._say(f"step {step.id}: checking whether the finding is resolved")
-            rule = together(step.proofs, await self._examine(step.proofs)) if step.proofs else _AS_IT_SHOULD_BE
+            rule = together(step.proofs, await self._examine(step.proofs)) if step.proofs else _NOTHING_TO_PROVE
             helped = await self._improved(operation, step)
             if {rule.finds, helped.finds} == {ProofResult.GONE} or not await limit.more():
                 break
         if rule.finds is ProofResult.THERE:
             return await self._fail(operation, step, f"it did not help: {rule.text}")
         if helped.finds is ProofResult.THERE:
-            next_thing = IMPROVEMENTS[step.improvement].look_at
-            text = f"{helped.text}, {step.patience_s} s after it was applied: {next_thing}"
+            look_at = IMPROVEMENTS[step.improvement].look_at
+            text = f"{helped.text}, {step.patience_s} s after it was applied: {look_at}"
             self._journal.append(JournalEvent.NOT_BETTER, step, text)
             return StepOutcome(step, Ending.NOT_BETTER, text)
         unknown = [verdict.text for verdict in (rule, helped) if verdict.finds is ProofResult.UNKNOWN]
@@ -355,7 +357,7 @@ class Applier(Undoer):
         return StepOutcome(step, ending, text)
 
     async def _improved(self, operation: Operation, step: Step) -> ProofVerdict:
-        """Whether what the operator suffered from before the step has improved, as far as this login may see it."""
+        """The verdict of the step's improvement on the states before and now; GONE if nothing had to improve."""
         improvement, before = IMPROVEMENTS.get(step.improvement), self._journal.past(step).before or {}
         if improvement is None or not improvement.suffers(before):
             return ProofVerdict(ProofResult.GONE)
@@ -372,7 +374,7 @@ class Applier(Undoer):
             return StepOutcome(step, Ending.FAILED, why)
         if self._apis.lacks(step):
             return StepOutcome(step, Ending.FAILED, f"{why}; a login of account {step.subject.account} can undo it")
-        return await self._take_back(step, why)
+        return await self._undo_failed(step, why)
 
-    async def _take_back(self, step: Step, why: str) -> StepOutcome:
+    async def _undo_failed(self, step: Step, why: str) -> StepOutcome:
         return msgspec.structs.replace(await self.undo(step), failure=why)

@@ -103,7 +103,7 @@ class Journal:
     def __init__(self, path: Path, handle: int) -> None:
         self.path = path
         self._handle = handle
-        self._private = Private(path)
+        self._private = PrivateStates(path)
         self._size = 0
         self._entries: list[JournalEntry] = []
 
@@ -212,12 +212,12 @@ class Journal:
             os.close(self._handle)
 
     @staticmethod
-    def _whole(entry: JournalEntry, kept: list[tuple[str, Json]]) -> JournalEntry:
-        """The line with the texts of users in the state before, where the private file has them."""
+    def _with_private_state(entry: JournalEntry, kept: list[tuple[str, Json]]) -> JournalEntry:
+        """The line with the full state before, texts of users included, if the private file has it."""
         if entry.before is None or not is_withheld(entry.before):
             return entry
-        alike = (before for step, before in kept if step == entry.step and without_user_texts(before) == entry.before)
-        return msgspec.structs.replace(entry, before=next(alike, entry.before))
+        states = (before for step, before in kept if step == entry.step and without_user_texts(before) == entry.before)
+        return msgspec.structs.replace(entry, before=next(states, entry.before))
 
     def _lock(self) -> None:
         try:
@@ -233,13 +233,15 @@ class Journal:
             try:
                 self._entries.append(decode_as(line, JournalEntry))
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-                raise JournalError(f"{self.path}:{number}: not a line of a journal: {error}", _FOREIGN) from None
-        self._entries = [self._whole(entry, self._private.read()) for entry in self._entries]
+                raise JournalError(
+                    f"{self.path}:{number}: not a line of a journal: {error}", _WRONG_FILE_HINT
+                ) from None
+        self._entries = [self._with_private_state(entry, self._private.read()) for entry in self._entries]
         self._size = len(whole)
         if not whole:
             raise JournalError(f"{self.path} holds no plan: nothing was changed under it", "delete it and start again")
         if self._entries[0].plan is None or self._entries[0].schema != SCHEMA:
-            raise JournalError(f"{self.path} is no journal of jsdoctor ({SCHEMA})", _FOREIGN)
+            raise JournalError(f"{self.path} is no journal of jsdoctor ({SCHEMA})", _WRONG_FILE_HINT)
         if len(whole) < len(content):
             os.ftruncate(self._handle, len(whole))
 
@@ -251,7 +253,7 @@ def _shareable(entry: JournalEntry) -> JournalEntry:
     return msgspec.structs.replace(entry, before=before, data=data, text=text, plan=plan)
 
 
-_FOREIGN = "give the file that jsdoctor fix --journal wrote; without its plan line nothing can be done with it"
+_WRONG_FILE_HINT = "give the file that jsdoctor fix --journal wrote; without its plan line nothing can be done with it"
 
 
 def require_locks() -> None:
@@ -268,8 +270,8 @@ class _PrivateLine(msgspec.Struct, frozen=True):
     before: Json
 
 
-class Private:
-    """`JOURNAL.private`, readable by its owner only; made when the first line is kept."""
+class PrivateStates:
+    """`JOURNAL.private`: states before steps with texts of users. For its owner only; made with its first line."""
 
     def __init__(self, journal: Path) -> None:
         self.path = journal.with_name(f"{journal.name}.private")

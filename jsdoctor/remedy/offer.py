@@ -22,7 +22,7 @@ from jsdoctor.remedy.operation import Action, Values
 
 _ASSETS = ("stream", "consumer")
 NOTHING = EvidenceSet({}, {})
-UNLED = "Bring back a server that holds the stream."
+NO_LEADER_ADVICE = "Bring back a server that holds the stream."
 
 
 def with_offers(
@@ -73,12 +73,12 @@ def step_with_login(step: Step, logins: Logins) -> Step:
 
 def _commands(commands: Iterable[str], subject: Subject, logins: Logins) -> tuple[tuple[str, ...], dict[str, str]]:
     """The commands with the flags of their logins, and by command the login that is missing."""
-    led = {command: logins.flagged(command, subject) for command in commands}
-    needed = {led[command]: login for command in led if (login := logins.needed(command, subject))}
-    return tuple(led.values()), needed
+    by_command = {command: logins.flagged(command, subject) for command in commands}
+    needed = {by_command[command]: login for command in by_command if (login := logins.needed(command, subject))}
+    return tuple(by_command.values()), needed
 
 
-def _fits(name: str, subject: Subject) -> bool:
+def _fits_subject(name: str, subject: Subject) -> bool:
     """Whether the commands fit the subject: for example, logs of clients may concern a stream whose name is unknown."""
     return subject.kind in _ASSETS if name.partition(".")[0] in _ASSETS else True
 
@@ -88,7 +88,7 @@ def _offer(result: Result, actions: Callable[[], Mapping[str, Action]], state: S
     if result.rule.remedy is None or finding.outcome is not Outcome.FAIL:
         return result
     name = finding.remedy.get("action", result.rule.remedy.action)
-    action = actions()[name if _fits(name, finding.subject) else "none"]
+    action = actions()[name if _fits_subject(name, finding.subject) else "none"]
     values, refusal = state.possible(finding.subject, finding.remedy)
     commands = action.commands(finding.subject, values)
     kept = tuple(command for command in commands if not is_refused(command, refusal))
@@ -103,7 +103,7 @@ def is_refused(command: str, refusal: str) -> bool:
     words = command.split()
     if not refusal or words[0] != "nats" or words[1] == "server":
         return False
-    return words[2] not in ("ls", "report") and (words[2] != "info" or refusal is UNLED)
+    return words[2] not in ("ls", "report") and (words[2] != "info" or refusal is NO_LEADER_ADVICE)
 
 
 class SeenState:
@@ -126,19 +126,26 @@ class SeenState:
 
 def _possible(stream: Stream, values: Values, evidence: EvidenceSet) -> tuple[Values, str]:
     if not stream.has_leader:
-        return values, UNLED
-    if (replicas := values.get("replicas", 1)) > 1 and (there := _running(stream, evidence)) and replicas > there:
-        return values, f"{replicas} replicas need as many running servers, and {there} respond: bring one back first"
-    if "max_bytes" not in values or (room := min(_rooms(stream, evidence), default=UNLIMITED)) >= values["max_bytes"]:
+        return values, NO_LEADER_ADVICE
+    if (
+        (replicas := values.get("replicas", 1)) > 1
+        and (running := _responding_servers(stream, evidence))
+        and replicas > running
+    ):
+        return values, f"{replicas} replicas need as many running servers, and {running} respond: bring one back first"
+    if (
+        "max_bytes" not in values
+        or (max_bytes := min(_byte_limits(stream, evidence), default=UNLIMITED)) >= values["max_bytes"]
+    ):
         return values, ""
-    if room <= max(stream.config.max_bytes, stream.state.bytes):
+    if max_bytes <= max(stream.config.max_bytes, stream.state.bytes):
         return values, "there is no storage left that its limit could take: raise that of the account or server first"
     # A new limit leaves half of the storage to other streams, if half is enough.
-    half = room // 2 if stream.config.max_bytes <= 0 and room // 2 > stream.state.bytes else room
+    half = max_bytes // 2 if stream.config.max_bytes <= 0 and max_bytes // 2 > stream.state.bytes else max_bytes
     return {**values, "max_bytes": half}, ""
 
 
-def _rooms(stream: Stream, evidence: EvidenceSet) -> Iterator[int]:
+def _byte_limits(stream: Stream, evidence: EvidenceSet) -> Iterator[int]:
     """The highest `max_bytes` for which the account has room, and each server that holds the stream."""
     kind, own = "memory" if stream.config.storage == "memory" else "storage", max(stream.config.max_bytes, 0)
     accounts, servers = evidence.get(Accounts), evidence.get(Servers)
@@ -158,7 +165,7 @@ def _rooms(stream: Stream, evidence: EvidenceSet) -> Iterator[int]:
                 yield max(limit - reserved, 0) + own
 
 
-def _running(stream: Stream, evidence: EvidenceSet) -> int:
+def _responding_servers(stream: Stream, evidence: EvidenceSet) -> int:
     """How many servers of the stream's cluster responded; 0 where that was not seen."""
     servers = evidence.get(Servers)
     cluster = stream.cluster.name if stream.cluster else ""

@@ -119,7 +119,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         return series.last.streams if series is not None else ()
 
 
-def number(values: Values, key: str) -> int:
+def whole_number(values: Values, key: str) -> int:
     """A whole number from the values of an action. Raises CannotPlanError where there is none."""
     value = values.get(key)
     if isinstance(value, bool) or not isinstance(value, int):
@@ -138,15 +138,15 @@ def command(*words: str) -> str:
     return shlex.join(words)
 
 
-def typed(subject: Subject, /, *lines: str, **words: object) -> tuple[str, ...]:
-    """Commands of a shell, of lines whose words may be `{name}` and `{stream}`, those of the subject, or `words`."""
+def shell_commands(subject: Subject, /, *lines: str, **words: object) -> tuple[str, ...]:
+    """Shell commands from lines whose words may be `{name}` and `{stream}` of the subject, or keys of `words`."""
     known = {**words, "name": subject.name, "stream": subject.stream}
     return tuple(command(*(word.format_map(known) for word in line.split())) for line in lines)
 
 
-def look(subject: Subject) -> tuple[str, ...]:
+def show_command(subject: Subject) -> tuple[str, ...]:
     """The command that shows a stream or consumer."""
-    return typed(subject, f"nats {subject.kind} info " + ("{stream} {name}" if subject.stream else "{name}"))
+    return shell_commands(subject, f"nats {subject.kind} info " + ("{stream} {name}" if subject.stream else "{name}"))
 
 
 def stream_of(subject: Subject) -> Subject:
@@ -221,7 +221,7 @@ class Operation(Action):
         """
 
     def step(self, target: Target, **more: Any) -> Step:
-        """A step on the target as it is declared, and what else is known of it."""
+        """A step on the target with the values that the class declares; `more` adds to them or replaces them."""
         declared = {
             "action": self.name,
             "operation": self.operation,
@@ -265,7 +265,7 @@ class Operation(Action):
     def interrupted(
         self, step: Step, before: Json, state: Json, notes: tuple[JournalNote, ...]
     ) -> tuple[Standing, str]:
-        """The same after an interrupted write; `AS_PLANNED` means that `write` continues from there.
+        """As `standing`, after an interrupted write; `AS_PLANNED` means that `write` continues from there.
 
         An operation of several writes recognises completed ones by its notes.
         """
@@ -292,7 +292,7 @@ class Operation(Action):
         """What is still missing for the effect of the step; empty once it is there. Evaluated again until then."""
 
     def broken(self, step: Step, before: Json, state: Json) -> str:
-        """What the write did beside what was planned; empty if nothing. Ends the wait: the step has failed."""
+        """What the write changed beyond the plan, as text; empty if nothing. Anything else fails the step."""
         return ""
 
     async def undo(self, run: StepContext, before: Json) -> None:

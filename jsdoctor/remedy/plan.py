@@ -23,7 +23,7 @@ from jsdoctor.remedy.replies import changes_text
 BACKUP = "stream.backup"
 _ASSETS = ("stream", "consumer")
 _RISKS = (Risk.SAFE, Risk.DISRUPTIVE, Risk.DESTRUCTIVE, Risk.MANUAL)
-_AWAY = "JSD703"
+_UNREACHABLE_RULE = "JSD703"
 """The rule that reports servers which did not respond."""
 Rank = tuple[int, int]
 """The position of the incident in the report, and the number of causes above the finding in it."""
@@ -49,7 +49,7 @@ def draft(
     incidents: Sequence[Incident] = (),
 ) -> Drafted:
     """Plan for all failures, in the order of the incidents. Each failure ends in a step or in a refusal."""
-    known = _ranks(incidents)
+    ranks = _ranks(incidents)
     causes = {id(result) for incident in incidents if incident.consequences for result in incident.causes}
     rank: dict[str, Rank] = {}
     by_asset: dict[tuple[str, Subject], list[Step]] = {}
@@ -64,7 +64,7 @@ def draft(
             refused.append(UnplannedFinding(code, subject, error.reason))
             continue
         became: dict[str, str] = {}
-        for step in _proven(planned, result, actions):
+        for step in _with_proofs(planned, result, actions):
             needs = tuple(became.get(need, need) for need in step.needs)
             asset = (step.operation, step.subject)
             by_asset[asset], outcome = merged(by_asset.get(asset, []), _replace(step, needs=needs), code)
@@ -72,11 +72,13 @@ def draft(
                 refused.append(outcome)
                 break
             became[step.id] = outcome
-            rank[outcome] = min(known.get(id(result), _UNRANKED), rank.get(outcome, _UNRANKED))
-    steps, unsafe = _backed_up([s for known in by_asset.values() for s in known], actions, evidence, configs)
+            rank[outcome] = min(ranks.get(id(result), _UNRANKED), rank.get(outcome, _UNRANKED))
+    steps, unsafe = _backed_up(
+        [step for asset_steps in by_asset.values() for step in asset_steps], actions, evidence, configs
+    )
     able, unable = _waiting_for_leaders(steps, rank, incidents, evidence)
     able = _waiting_for_servers(able, rank, incidents)
-    taken = _tolerant(_identified(_ordered(able, rank), evidence))
+    taken = _tolerating_each_other(_identified(_ordered(able, rank), evidence))
     return Drafted(_numbered(list(described(taken))), (*refused, *unsafe, *unable))
 
 
@@ -123,8 +125,8 @@ def what_to_do(rule: Rule, action: Action) -> str:
     section = rule.body.partition("\n## Fix\n")[2].partition("\n## ")[0].strip().partition("\n\n")[0]
     fix = _SENTENCE.split(" ".join(section.split()).removeprefix("- "), maxsplit=1)[0]
     on_the_page = fix.endswith(":") or fix.startswith("`")  # a block that follows, or a command for any stream
-    known = (action.look, "" if on_the_page else fix)
-    return ". ".join(filter(None, known)) or f"jsdoctor explain {rule.code} describes what to do"
+    parts = (action.look, "" if on_the_page else fix)
+    return ". ".join(filter(None, parts)) or f"jsdoctor explain {rule.code} describes what to do"
 
 
 def _steps(
@@ -152,8 +154,8 @@ def _steps(
     return (action.by_hand(target.subject, result.finding.advice or what_to_do(result.rule, action), commands),)
 
 
-def _proven(steps: Iterable[Step], result: Result, actions: Mapping[str, Action]) -> Iterator[Step]:
-    """The last step of a finding proves it: before that, the finding may still exist."""
+def _with_proofs(steps: Iterable[Step], result: Result, actions: Mapping[str, Action]) -> Iterator[Step]:
+    """The steps of a finding with their ids, findings and improvements; the last one also has the finding's proof."""
     listed = list(steps)
     why = f"{result.rule.code}: {result.finding.message}"
     for place, step in enumerate(listed):
@@ -216,7 +218,7 @@ def _identified(steps: Iterable[Step], evidence: EvidenceSet) -> list[Step]:
     return [identified(step) for step in steps]
 
 
-def _tolerant(steps: Sequence[Step]) -> list[Step]:
+def _tolerating_each_other(steps: Sequence[Step]) -> list[Step]:
     """Steps on one asset tolerate each other's changes: those are no drift."""
     by_asset: dict[tuple[str, Subject], list[Step]] = {}
     for step in steps:
@@ -251,11 +253,13 @@ def _oldest(evidence: EvidenceSet) -> tuple[int, int, int]:
 
 
 def merged(steps: Sequence[Step], new: Step, code: str) -> tuple[list[Step], UnplannedFinding | str]:
-    """The steps with the new one in or beside them, and the id that it has there; or without it, and why."""
+    """Add a step, merged into one on the same asset if their changes agree.
+    Returns the steps with the id of the step that does it, or unchanged with the refusal if it contradicts one.
+    """
     for place, known in enumerate(steps):
         if known.is_manual and known.commands != new.commands:
             continue
-        both = _both(known.changes, new.changes)
+        both = _merged_changes(known.changes, new.changes)
         if both is None:
             changes = f"{changes_text(known.changes)}, not {changes_text(new.changes)}"
             reason = f"it contradicts another step on the same {new.subject.kind}: {changes}"
@@ -275,19 +279,19 @@ def merged(steps: Sequence[Step], new: Step, code: str) -> tuple[list[Step], Unp
     return [*steps, new], new.id
 
 
-def _both(known: Sequence[Change], new: Sequence[Change]) -> tuple[Change, ...] | None:
-    """Changes that do for both; empty when they touch different keys; None when they contradict each other."""
-    ours, theirs = {c.key: c for c in known}, {c.key: c for c in new}
-    if not ours.keys() & theirs.keys():
+def _merged_changes(known: Sequence[Change], new: Sequence[Change]) -> tuple[Change, ...] | None:
+    """Changes that satisfy both; empty if they have no key in common; None if they contradict or overlap in part."""
+    by_key, new_by_key = {c.key: c for c in known}, {c.key: c for c in new}
+    if not by_key.keys() & new_by_key.keys():
         return ()
-    if ours.keys() != theirs.keys():
+    if by_key.keys() != new_by_key.keys():
         return None
-    settled = [_either(ours[key], theirs[key]) for key in ours]
+    settled = [_merged_change(by_key[key], new_by_key[key]) for key in by_key]
     return tuple(change for change in settled if change) if all(settled) else None
 
 
-def _either(first: Change, second: Change) -> Change | None:
-    """The same, or the higher of two that both raise a limit."""
+def _merged_change(first: Change, second: Change) -> Change | None:
+    """The change that satisfies both: equal ones, or the higher of two that raise a limit; else None."""
     if first.after == second.after:
         return first
     ends = (first.before, first.after, second.after)
@@ -297,7 +301,7 @@ def _either(first: Change, second: Change) -> Change | None:
 
 
 def _ranks(incidents: Sequence[Incident]) -> dict[int, Rank]:
-    """By identity of a result, its rank."""
+    """The rank of each result, by its `id()`."""
     ranks_by_result: dict[int, Rank] = {}
     for place, incident in enumerate(incidents):
         ranks_by_result.update((id(result), (place, 0)) for result in incident.causes)
@@ -311,7 +315,7 @@ def _ranks(incidents: Sequence[Incident]) -> dict[int, Rank]:
 
 
 def _ordered(steps: Sequence[Step], rank: Mapping[str, Rank]) -> list[Step]:
-    """Incident by incident, causes first, then the mildest; what a step needs right before it. `rank` is by id."""
+    """Sort by incident, causes first, then the lowest risk; steps that one needs come before it. `rank` is by id."""
     known = {step.id: step for step in steps}
     needed = {need for step in steps for need in step.needs}
     taken: dict[str, Step] = {}
@@ -347,7 +351,7 @@ def _waiting_for_leaders(
         if step.is_manual or stream not in unled:
             kept.append(step)
             continue
-        place = _place_of(stream, incidents)
+        place = _incident_place(stream, incidents)
         causes = [step.id for step in listed if rank.get(step.id) == (place, 0) and step.is_manual]
         if causes:
             kept.append(_replace(step, needs=tuple(dict.fromkeys((*step.needs, *causes)))))
@@ -365,7 +369,11 @@ def _waiting_for_servers(steps: Iterable[Step], rank: Mapping[str, Rank], incide
     and the step would fail its proof until then (server: jetstream_cluster.go, `selectPeerGroup`).
     """
     listed = list(steps)
-    places = [place for place, incident in enumerate(incidents) if any(r.rule.code == _AWAY for r in incident.causes)]
+    places = [
+        place
+        for place, incident in enumerate(incidents)
+        if any(r.rule.code == _UNREACHABLE_RULE for r in incident.causes)
+    ]
     away = [step.id for step in listed if step.is_manual and rank.get(step.id) in {(place, 0) for place in places}]
     return [
         _replace(step, needs=tuple(dict.fromkeys((*step.needs, *away)))) if _adds_replicas(step) else step
@@ -380,7 +388,7 @@ def _adds_replicas(step: Step) -> bool:
     )
 
 
-def _place_of(stream: Subject, incidents: Sequence[Incident]) -> int:
+def _incident_place(stream: Subject, incidents: Sequence[Incident]) -> int:
     """The position of the first incident, in the order of the report, that is about that stream."""
-    about = (p for p, incident in enumerate(incidents) if any(r.finding.subject == stream for r in incident.results))
-    return next(about, -1)
+    places = (p for p, incident in enumerate(incidents) if any(r.finding.subject == stream for r in incident.results))
+    return next(places, -1)

@@ -105,7 +105,7 @@ def _rest_is_healthy(state: Json, value: Any) -> str:
     return f"not up to date in the meta group: {', '.join(lacking)}" if lacking else ""
 
 
-_JUDGES: dict[str, Callable[[Json, Any], str]] = {
+_REASONS: dict[str, Callable[[Json, Any], str]] = {
     "created_at": _created_at,
     "led": _led,
     "unsealed": lambda info, _: "the stream is sealed" if (info.get("config") or {}).get("sealed") else "",
@@ -126,9 +126,9 @@ It returns why the step must not be taken, or nothing.
 def unmet(preconditions: Iterable[Precondition], state: Json) -> str:
     """The first precondition that does not hold, in words; empty when all do. An unknown one never holds."""
     for known in preconditions:
-        if (judge := _JUDGES.get(known.name)) is None:
+        if (reason_against := _REASONS.get(known.name)) is None:
             return f"this version does not know the precondition {known.name!r}"
-        if reason := judge(state, known.value):
+        if reason := reason_against(state, known.value):
             return reason
     return ""
 
@@ -147,11 +147,11 @@ def would_delete(target: Mapping[str, Any], info: Json) -> str:
         )
     except msgspec.ValidationError as error:
         return f"whether it would delete messages is not known: {error}"
-    ages = config.max_age_ns > 0 and config.max_age_ns != stream.config.max_age_ns and not config.mirror
-    if stream.state.messages and ages and stream.state.first_ts is None:
+    shortens_age = config.max_age_ns > 0 and config.max_age_ns != stream.config.max_age_ns and not config.mirror
+    if stream.state.messages and shortens_age and stream.state.first_ts is None:
         return "how old its messages are is not known, and those older than max_age would be deleted"
     deletions = tuple(of_change(config, stream))
     if not deletions:
         return ""
-    sure = "may" if all(deletion.unsure for deletion in deletions) else "would"
-    return f"messages {sure} be deleted: {'; '.join(deletion.says for deletion in deletions)}"
+    would = "may" if all(deletion.unsure for deletion in deletions) else "would"
+    return f"messages {would} be deleted: {'; '.join(deletion.says for deletion in deletions)}"

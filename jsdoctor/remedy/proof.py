@@ -37,7 +37,7 @@ Examine = Callable[[Sequence[StepProof]], Awaitable[Mapping[StepProof, ProofVerd
 
 
 def together(proofs: Sequence[StepProof], verdicts: Mapping[StepProof, ProofVerdict]) -> ProofVerdict:
-    """All proofs of a step as one: one that still fails outweighs one that cannot be judged."""
+    """Combine the verdicts of all proofs of a step: THERE if one still fails, else UNKNOWN if one is unknown."""
     stated = [(proof, verdicts.get(proof, ProofVerdict(ProofResult.UNKNOWN, "it was not judged"))) for proof in proofs]
     for finds in (ProofResult.THERE, ProofResult.UNKNOWN):
         texts = [f"{proof.code}: {verdict.text}" for proof, verdict in stated if verdict.finds is finds]
@@ -47,8 +47,8 @@ def together(proofs: Sequence[StepProof], verdicts: Mapping[StepProof, ProofVerd
 
 
 _BETTER = ProofVerdict(ProofResult.GONE)
-_ENOUGH_S = 60
-"""Room that is used up sooner than this helped nobody."""
+_MIN_FULL_IN_S = 60
+"""A stream that is full again sooner than this did not improve."""
 
 
 class Improvement(msgspec.Struct, frozen=True):
@@ -96,15 +96,15 @@ def _redelivered(info: Json) -> int:
     return int(info.get("num_redelivered") or 0)
 
 
-def _once(before: Json, now: Json) -> ProofVerdict:
-    """Fewer messages are under way for the second time, as they are acknowledged now."""
+def _delivered_once(before: Json, now: Json) -> ProofVerdict:
+    """Better if fewer redelivered messages are unacknowledged than before."""
     if _redelivered(now) < _redelivered(before):
         return _BETTER
     held = counted(_redelivered(now), "message")
     return ProofVerdict(ProofResult.THERE, f"{held} that came more than once are still not acknowledged")
 
 
-def _used(info: Json) -> float:
+def _used_share(info: Json) -> float:
     """The used part of the limit at which the stream refuses what is published; 0 where it never does.
 
     A stream that discards the oldest message instead takes everything. Bytes are used up when a message of average size
@@ -121,42 +121,42 @@ def _used(info: Json) -> float:
 
 
 def _is_full(info: Json) -> bool:
-    return _used(info) >= 1
+    return _used_share(info) >= 1
 
 
-def _lasts_s(before: Json, now: Json) -> float:
-    """For how long the room lasts at the rate since the state before, in seconds."""
-    grown = _used(now) - _used({**before, "config": now.get("config")})
+def _full_in_s(before: Json, now: Json) -> float:
+    """Seconds until the stream is full, if it goes on growing as it did since the state before."""
+    grown = _used_share(now) - _used_share({**before, "config": now.get("config")})
     try:
         elapsed_s = (date_ns(now["ts"]) - date_ns(before["ts"])) / 1e9
     except (KeyError, ValueError):
         return math.inf
-    return (1 - _used(now)) / grown * elapsed_s if grown > 0 else math.inf
+    return (1 - _used_share(now)) / grown * elapsed_s if grown > 0 else math.inf
 
 
-def _last(info: Json) -> int:
+def _last_seq(info: Json) -> int:
     return int((info.get("state") or {}).get("last_seq") or 0)
 
 
-def _taken(before: Json, now: Json) -> ProofVerdict:
-    """Publishes are stored, and the stream is not full again."""
+def _takes_publishes(before: Json, now: Json) -> ProofVerdict:
+    """Better if messages were stored since and the stream is not full, nor soon."""
     if _is_full(now):
         return ProofVerdict(ProofResult.THERE, "the stream is full again")
-    if (left_s := _lasts_s(before, now)) < _ENOUGH_S:
+    if (left_s := _full_in_s(before, now)) < _MIN_FULL_IN_S:
         return ProofVerdict(ProofResult.THERE, f"the stream takes publishes and is full again in {left_s:.0f} s")
-    if _last(now) > _last(before):
+    if _last_seq(now) > _last_seq(before):
         return _BETTER
     return ProofVerdict(ProofResult.UNKNOWN, "the stream has room, and nothing was published to it since")
 
 
-def _lags(info: Json) -> bool:
+def _lags_behind(info: Json) -> bool:
     origins = (info.get("mirror"), *(info.get("sources") or ()))
     return any(origin.get("lag") for origin in origins if origin)
 
 
 def _copied(before: Json, now: Json) -> ProofVerdict:
     """More of the origin is stored than before, or nothing is left to copy."""
-    if _last(now) > _last(before) or not _lags(now):
+    if _last_seq(now) > _last_seq(before) or not _lags_behind(now):
         return _BETTER
     return ProofVerdict(ProofResult.THERE, "nothing was copied since, and the stream lags behind its origin")
 
@@ -173,20 +173,20 @@ DELIVERED_ONCE = Improvement(
     "messages that came more than once are acknowledged",
     "look at the workers: whether they acknowledge, and how long they take for a message",
     lambda info: _redelivered(info) > 0,
-    _once,
+    _delivered_once,
 )
 TAKES_PUBLISHES = Improvement(
     "takes_publishes",
     "publishes are stored and the stream does not fill up again",
     "look at what should empty the stream: its consumers, its max_age, or a purge",
     _is_full,
-    _taken,
+    _takes_publishes,
 )
 COPIES = Improvement(
     "copies",
     "the stream goes on copying from its origin",
     "look at the origin: whether it exists, has a leader and can be reached",
-    _lags,
+    _lags_behind,
     _copied,
 )
 

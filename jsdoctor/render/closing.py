@@ -22,9 +22,9 @@ def findings_by_severity(report: Report) -> dict[Severity, int]:
 
 
 def write_verdict(page: Page, report: Report) -> None:
-    """What needs action, then what was judged. It never calls healthy what was not looked at."""
+    """Write what needs action and how many rules passed; with missing evidence, never that all is healthy."""
     opening, style = _opening(report)
-    page.line((opening, style), f" {judged}" if (judged := _judged(report)) else "")
+    page.line((opening, style), f" {judged}" if (judged := _judged_sentence(report)) else "")
 
 
 def opening_sentence(report: Report) -> str:
@@ -34,7 +34,7 @@ def opening_sentence(report: Report) -> str:
 
 def verdict_sentence(report: Report) -> str:
     """The same sentences as plain text, for formats that are no page."""
-    return f"{_opening(report, codes=True)[0]} {_judged(report)}".rstrip()
+    return f"{_opening(report, codes=True)[0]} {_judged_sentence(report)}".rstrip()
 
 
 def _opening(report: Report, *, codes: bool = False) -> tuple[str, str]:
@@ -58,15 +58,17 @@ def _opening(report: Report, *, codes: bool = False) -> tuple[str, str]:
         return words, SEVERITY_STYLES[max((incident.severity for incident in worst), key=lambda worst: worst.rank)]
     outcomes = Counter(verdict.outcome for verdict in report.verdicts)
     if not (outcomes[Outcome.PASS] or incidents or report.suppressed() or any(map(passed_in_part, report.verdicts))):
-        blind = outcomes[Outcome.NOT_EVALUATED] or outcomes[Outcome.ERROR] or any(gap.requested for gap in report.gaps)
-        return ("Nothing could be judged." if blind else "No rule applies to what was seen."), "bold yellow"
+        incomplete = (
+            outcomes[Outcome.NOT_EVALUATED] or outcomes[Outcome.ERROR] or any(gap.requested for gap in report.gaps)
+        )
+        return ("Nothing could be judged." if incomplete else "No rule applies to what was seen."), "bold yellow"
     # Something that was requested was not seen, or was seen and not decided.
-    blind = (
+    incomplete = (
         any(gap.requested for gap in report.gaps)
         or any(result.finding.outcome is Outcome.ERROR or result.finding.seen for result in report.results)
         or any(map(passed_in_part, report.verdicts))
     )
-    where = " in what could be seen" if blind else ""
+    where = " in what could be seen" if incomplete else ""
     if incidents:
         return f"No errors{where}: {rest}", SEVERITY_STYLES[incidents[0].severity]
     return f"No problems found{where}.", "bold yellow" if where else "bold green"
@@ -78,7 +80,7 @@ def _short_name(incident: Incident) -> str:
     return names_of(incident.causes) if len(incident.causes) > 1 else subject.name or subject.label
 
 
-def _judged(report: Report) -> str:
+def _judged_sentence(report: Report) -> str:
     """`55 rules passed; 74 need more evidence (-v), 2 gaps.`"""
     first, *others = [*judged_counts(report)] or [""]
     words = "; ".join(filter(None, (first, ", ".join(others))))

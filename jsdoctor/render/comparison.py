@@ -51,8 +51,8 @@ def comparison_text(comparison: ReportComparison, options: RenderOptions) -> str
         for finding in shown:
             result = finding.result
             style = SEVERITY_STYLES[result.severity] if finding.is_there else ""
-            about = f" {result.code} {result.subject.label}: {result.message}{note(finding)}"
-            page.line((result.severity.value, style), about, indent=2)
+            rest = f" {result.code} {result.subject.label}: {result.message}{note(finding)}"
+            page.line((result.severity.value, style), rest, indent=2)
         if len(shown) < len(findings):
             page.line(f"and {len(findings) - len(shown):,} more", indent=2)
     return page.text()

@@ -39,7 +39,7 @@ _WORDS = {
 _ORDER = (Verdict.CONFIRMED, Verdict.EXPLAINED, Verdict.UNDECIDED, Verdict.RULED_OUT)
 _CUT_OFF = "(its names hold characters that cannot be shown here; --format json has it)"
 _EVIDENCE_SHOWN, _REMEDIES_SHOWN, _GAPS_SHOWN, _ALSO_SHOWN = 10, 3, 5, 3
-_FEW, _POSSIBLE = 3, 8
+_SHORT_LIST, _OFFLINE_CAUSES = 3, 8
 """Steps, codes and gaps of a short diagnosis; causes of one that looked at nothing."""
 
 WHAT_IT_WOULD_NEED = (
@@ -79,7 +79,7 @@ def render_diagnosis(consultation: Consultation, options: RenderOptions) -> str:
     """
     page = Page(options)
     if options.quiet:
-        _write_quietly(page, consultation)
+        _write_one_line_each(page, consultation)
         return page.text()
     if consultation.diagnosis is not None and not options.verbose:
         _write_short(page, consultation, consultation.diagnosis)
@@ -94,7 +94,7 @@ def render_diagnosis(consultation: Consultation, options: RenderOptions) -> str:
     return page.text()
 
 
-def _write_quietly(page: Page, consultation: Consultation) -> None:
+def _write_one_line_each(page: Page, consultation: Consultation) -> None:
     if consultation.probe is not None:
         page.unwrapped(consultation.probe.verdict)
     for cause in consultation.diagnosis.causes if consultation.diagnosis else ():
@@ -123,7 +123,7 @@ def _write_short(page: Page, consultation: Consultation, diagnosis: Diagnosis) -
         _write_possible(page, undecided)
     elif undecided:
         _write_undecided(page, undecided)
-    for gap in gaps_in_order(consultation.gaps)[:_FEW]:
+    for gap in gaps_in_order(consultation.gaps)[:_SHORT_LIST]:
         page.line(f"Not seen: {gap.subject.label}: {gap.reason}")
     page.blank()
     if others := [other.symptom.slug for other in consultation.recognition.also[:_ALSO_SHOWN]]:
@@ -148,7 +148,7 @@ def _verdict_sentence(diagnosis: Diagnosis, offline: bool) -> str:
 
 def _write_present(page: Page, confirmed: Sequence[Cause], explained: Sequence[Cause]) -> None:
     """The first causes with what to do; the others, and what they explain, by name."""
-    for cause in confirmed[:_FEW]:
+    for cause in confirmed[:_SHORT_LIST]:
         page.blank()
         page.line((f"confirmed {cause.rule.code} ", _STYLES[cause.verdict]), cause.message, hang=2)
         for result in cause.results[:1]:
@@ -158,7 +158,7 @@ def _write_present(page: Page, confirmed: Sequence[Cause], explained: Sequence[C
                 page.verbatim(f"{label}: ", command, _CUT_OFF, indent=2)
     if names := [
         f"{cause.rule.code} {names_of(cause.results) if cause.results else _WORDS[cause.verdict]}"
-        for cause in (*confirmed[_FEW:], *explained)
+        for cause in (*confirmed[_SHORT_LIST:], *explained)
     ]:
         page.blank()
         page.line(f"Also found: {', '.join(names)} (-v)")
@@ -172,19 +172,19 @@ def _write_undecided(page: Page, causes: tuple[Cause, ...]) -> None:
     steps = sorted(by_step.items(), key=lambda item: -len(item[1]))
     page.blank()
     page.line(("To decide the rest", "bold"))
-    for step, codes in steps[:_FEW]:
-        page.line(f"{step} ({listed(codes, _FEW)})", indent=2, hang=2)
-    if left := sum(len(codes) for _, codes in steps[_FEW:]):
+    for step, codes in steps[:_SHORT_LIST]:
+        page.line(f"{step} ({listed(codes, _SHORT_LIST)})", indent=2, hang=2)
+    if left := sum(len(codes) for _, codes in steps[_SHORT_LIST:]):
         page.line(f"{counted(left, 'more cause')}: -v", indent=2)
 
 
 def _write_possible(page: Page, causes: tuple[Cause, ...]) -> None:
     """What each would be, the most frequent first."""
     page.blank()
-    for cause in causes[:_POSSIBLE]:
+    for cause in causes[:_OFFLINE_CAUSES]:
         page.line((f"{cause.rule.code} ", "bold"), cause.because, hang=2)
-    if len(causes) > _POSSIBLE:
-        page.line(f"and {counted(len(causes) - _POSSIBLE, 'more cause')}: -v")
+    if len(causes) > _OFFLINE_CAUSES:
+        page.line(f"and {counted(len(causes) - _OFFLINE_CAUSES, 'more cause')}: -v")
 
 
 def _write_heading(page: Page, consultation: Consultation) -> None:

@@ -16,9 +16,9 @@ from jsdoctor.render.page import console_for
 
 def drawn(markdown: str, options: RenderOptions) -> str:
     """Markdown drawn for a terminal of that width."""
-    written = StringIO()
-    console_for(options, written).print(_DrawnMarkdown(markdown, hyperlinks=False), crop=False)
-    text = "\n".join(line.rstrip() for line in written.getvalue().splitlines()) + "\n"
+    output = StringIO()
+    console_for(options, output).print(_DrawnMarkdown(markdown, hyperlinks=False), crop=False)
+    text = "\n".join(line.rstrip() for line in output.getvalue().splitlines()) + "\n"
     return ascii_only(text) if options.ascii_only else text
 
 

@@ -15,7 +15,7 @@ from jsdoctor.render.site import rule_url, symptom_url
 
 
 def page_markdown(rule: Rule, options: RenderOptions) -> str:
-    """The page as Markdown, its facts in front and its parameters last: what to print where no terminal listens."""
+    """The page as Markdown, with its facts first and its parameters last: for output that is no terminal."""
     return as_markdown(_page(rule, options.docs_url), options)
 
 
@@ -48,7 +48,7 @@ def _page(rule: Rule, docs_url: str) -> Iterator[str]:
 
 
 def _default(param: Param) -> str:
-    """The default as one would write it in a configuration."""
+    """The default as it is written in a configuration."""
     if param.default is None:
         return "not set"
     if param.unit is Unit.DURATION:
@@ -113,14 +113,14 @@ def _api_error(error: ApiErrorCode, book: SymptomBook, rules: Sequence[Rule]) ->
     if "{" in error.text:
         yield "- what stands in braces is filled in by the server"
     symptom = book.of_code(error.code)
-    speaking = [rule for rule in rules if re.search(rf"\b{error.code}\b", rule.body)]
+    naming = [rule for rule in rules if re.search(rf"\b{error.code}\b", rule.body)]
     if symptom is not None:
         yield ""
         yield f"Symptom: {symptom.slug}, {symptom.title}. {symptom.means}"
         yield ""
         yield f"Which cause is yours: `jsdoctor diagnose --code {error.code}`"
-    if speaking:
+    if naming:
         yield ""
         yield "Rules about it:"
         yield ""
-        yield from (f"- {rule.code} {rule.slug}: {rule.title}" for rule in speaking)
+        yield from (f"- {rule.code} {rule.slug}: {rule.title}" for rule in naming)

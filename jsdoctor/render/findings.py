@@ -21,16 +21,16 @@ from jsdoctor.render.wording import distinguishable, quantity, subjects, to_the_
 
 CUT_OFF = "(its names hold characters that cannot be shown here; --format json has it)"
 _EVIDENCE_SHOWN = 10
-_WORD = re.compile(r"(?<![\w\"'])[\w\"'$-]")
+_WORD_START = re.compile(r"(?<![\w\"'])[\w\"'$-]")
 _GROUPS_SHOWN = 3
 
 
-def lead(offer: Offer, command: str) -> str:
+def command_label(offer: Offer, command: str) -> str:
     """The label of a command: `Fix (safe)`, or `Look` if it changes nothing, and the login that it still needs."""
     return (f"Fix ({offer.risk})" if changes_something(command) else "Look") + with_login(offer.logins, command)
 
 
-def advised(result: Result) -> list[tuple[str, str]]:
+def advice_and_commands(result: Result) -> list[tuple[str, str]]:
     """What to do first, if there is something, and each command with its label."""
     first = [("Do first", result.finding.advice)] if result.finding.advice else []
     return [*first, *offered(result.remedy)]
@@ -38,11 +38,11 @@ def advised(result: Result) -> list[tuple[str, str]]:
 
 def offered(offer: Offer | None) -> list[tuple[str, str]]:
     """Each command with its label."""
-    return [(lead(offer, command), command) for command in offer.commands] if offer else []
+    return [(command_label(offer, command), command) for command in offer.commands] if offer else []
 
 
 def write_block(page: Page, group: FindingGroup, options: RenderOptions, number: str = "") -> None:
-    """Findings of one rule and one severity with everything about them. `number` stands before the heading."""
+    """Write the findings of one rule and one severity in full. `number` stands before the heading."""
     block, severity = group.results, group.severity
     rule = block[0].rule
     page.blank()
@@ -59,10 +59,10 @@ def write_block(page: Page, group: FindingGroup, options: RenderOptions, number:
         _write_finding(page, result, options)
     if len(shown) < len(block):
         page.line(_remainder([result.finding.subject for result in block[len(shown) :]]), indent=2)
-    page.line(_why(rule, options), indent=2)
+    page.line(_why_line(rule, options), indent=2)
 
 
-def _why(rule: Rule, options: RenderOptions) -> str:
+def _why_line(rule: Rule, options: RenderOptions) -> str:
     address = rule_url(options.docs_url, rule.code)
     return f"Why: jsdoctor explain {rule.code}" + (f" or {address}" if address else "")
 
@@ -91,7 +91,7 @@ def _write_finding(page: Page, result: Result, options: RenderOptions) -> None:
     if finding.message:
         page.line(finding.message, indent=4)
     write_place(page, finding, options, indent=4)
-    if seen := _seen(finding):
+    if seen := _times_seen(finding):
         page.line(seen, indent=4)
     _write_evidence(page, finding.evidence, options)
     if finding.advice:
@@ -101,10 +101,9 @@ def _write_finding(page: Page, result: Result, options: RenderOptions) -> None:
 
 
 def write_place(page: Page, finding: Finding, options: RenderOptions, indent: int) -> None:
-    """Where in files that people write it stands, as editors take it, and the first of these lines with a caret.
-
-    Lines of logs have no column. A configuration within a document has places that do not count the indentation there:
-    no caret where no word begins.
+    """Write the finding's places in configuration files as `file:line:column`, and the first line with a caret.
+    Lines of logs have no column and are left out. Columns of a configuration within another document may not count its
+    indentation: there is no caret where no word begins.
     """
     written = [place for place in places(finding) if place.column]
     if not written:
@@ -115,10 +114,10 @@ def write_place(page: Page, finding: Finding, options: RenderOptions, indent: in
     if line := options.source_line(place.file, place.line):
         text = line.lstrip()
         at = max((place.column or 1) - 1 - (len(line) - len(text)), 0)
-        page.source(f"{place.line:>7} | ", text, at if _WORD.match(text, at) else None)
+        page.source(f"{place.line:>7} | ", text, at if _WORD_START.match(text, at) else None)
 
 
-def _seen(finding: Finding) -> str:
+def _times_seen(finding: Finding) -> str:
     moments = (("first seen", finding.first_seen), ("last seen", finding.last_seen))
     return ", ".join(f"{word} {to_the_second(moment)}" for word, moment in moments if moment is not None)
 

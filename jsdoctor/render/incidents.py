@@ -57,14 +57,14 @@ def incidents_of(report: Report) -> tuple[Incident, ...]:
 
 
 def blocks(incident: Incident) -> Iterator[FindingGroup]:
-    """The cause, then its consequences, those of one rule, severity and explanation together."""
+    """The causes as one group, then groups of consecutive consequences of one rule and severity."""
     yield FindingGroup(incident.causes, incident.severity)
 
     def kind(consequence: Consequence) -> tuple[str, str]:
         return consequence.result.rule.code, consequence.result.severity.value
 
-    for _, alike in groupby(incident.consequences, key=kind):
-        consequences = list(alike)
+    for _, consequences_of_kind in groupby(incident.consequences, key=kind):
+        consequences = list(consequences_of_kind)
         reasons = dict.fromkeys(explanation(consequence) for consequence in consequences)
         results = tuple(consequence.result for consequence in consequences)
         yield FindingGroup(results, results[0].severity, listed(reasons, _NAMES_SHOWN))
@@ -78,7 +78,7 @@ def explanation(consequence: Consequence) -> str:
 
 
 def memberships(report: Report) -> dict[int, Membership]:
-    """By the `id` of each finding that counts, its incident and what explains it there."""
+    """The membership of each finding in its incident, by the `id()` of the result."""
     memberships_by_result: dict[int, Membership] = {}
     for number, incident in enumerate(incidents_of(report), 1):
         memberships_by_result |= {id(result): Membership(number, incident) for result in incident.causes}
@@ -94,11 +94,11 @@ def in_incident_order(report: Report) -> Iterator[FindingGroup]:
         yield from blocks(incident)
 
 
-def without(report: Report, left_out: Iterable[Result]) -> Iterator[FindingGroup]:
-    """The blocks in the order of the incidents, without findings that the format lists elsewhere."""
-    gone = {id(result) for result in left_out}
+def groups_without(report: Report, left_out: Iterable[Result]) -> Iterator[FindingGroup]:
+    """The groups in incident order, without the results `left_out`, which the format lists elsewhere."""
+    left_out_ids = {id(result) for result in left_out}
     for block in in_incident_order(report):
-        kept = tuple(result for result in block.results if id(result) not in gone)
+        kept = tuple(result for result in block.results if id(result) not in left_out_ids)
         if kept:
             yield FindingGroup(kept, block.severity, block.explanation)
 
@@ -113,7 +113,9 @@ def summary(incident: Incident) -> str:
 
 
 def names_of(results: Sequence[Result], shown: int = 0) -> str:
-    """`APP > ORDERS > billing`, or of several `7 consumers of APP > ORDERS (a, b, c and 4 more)`, names if `shown`."""
+    """`APP > ORDERS > billing`, or for several `7 consumers of APP > ORDERS (a, b, c and 4 more)`.
+    `shown` is the number of names in brackets; 0: none.
+    """
     if len(results) == 1:
         return results[0].finding.subject.label
     labels = [result.finding.subject.label.split(" > ") for result in results]

@@ -15,26 +15,26 @@ _UNUSUAL = re.compile(r"[^\x20-\x7e]")
 
 def dumps(document: object, ascii_only: bool = False) -> str:
     """Indented JSON and a newline. What does not print, or with `ascii_only` is not ASCII, is escaped as JSON does."""
-    return indented(raw(document, ascii_only))
+    return indented(raw_json(document, ascii_only))
 
 
 def compact(document: object) -> str:
     """JSON on one line, in ASCII: for scripts of a page."""
-    return msgspec.json.format(msgspec.json.encode(raw(document, ascii_only=True)), indent=-1).decode()
+    return msgspec.json.format(msgspec.json.encode(raw_json(document, ascii_only=True)), indent=-1).decode()
 
 
-def raw(value: object, ascii_only: bool) -> msgspec.Raw:
+def raw_json(value: object, ascii_only: bool) -> msgspec.Raw:
     """The JSON of one value, to be placed in a larger document."""
     text = json.dumps(plain(value), ensure_ascii=False, allow_nan=False)
     return msgspec.Raw(_UNUSUAL.sub(lambda match: _escaped(match[0], ascii_only), text).encode())
 
 
-def raw_document(document: msgspec.Struct, ascii_only: bool) -> msgspec.Raw:
-    """The same of a document whose fields are JSON types, which takes a third of the time."""
+def raw_struct(document: msgspec.Struct, ascii_only: bool) -> msgspec.Raw:
+    """The JSON of a struct whose fields are JSON types, in a third of the time of `raw_json`."""
     try:
         text = msgspec.json.encode(document).decode()
     except (ValueError, OverflowError):  # half of a character, or a number with too many digits
-        return raw(document, ascii_only)
+        return raw_json(document, ascii_only)
     return msgspec.Raw(_UNUSUAL.sub(lambda match: _escaped(match[0], ascii_only), text).encode())
 
 

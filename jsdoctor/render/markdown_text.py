@@ -18,14 +18,14 @@ _SPECIAL = str.maketrans(
         "\\": "&#92;",
     }
 )
-_LINKED = ((re.compile("://"), "&#58;//"), (re.compile(r"(?i)(www)\."), r"\1&#46;"), (re.compile("@"), "@<!-- -->"))
+_AUTOLINKS = ((re.compile("://"), "&#58;//"), (re.compile(r"(?i)(www)\."), r"\1&#46;"), (re.compile("@"), "@<!-- -->"))
 
 
 def plain_text(text: str) -> str:
     """Text that no Markdown reader takes for markup, a link, a mention, a formula or the end of a table cell."""
     escaped = printable(shortened(text)).translate(_SPECIAL)
-    for pattern, instead in _LINKED:
-        escaped = pattern.sub(instead, escaped)
+    for pattern, replacement in _AUTOLINKS:
+        escaped = pattern.sub(replacement, escaped)
     return escaped
 
 

@@ -23,7 +23,7 @@ SEVERITY_STYLES = {
 }
 _MIN_WIDTH = 30
 _HANG = 2
-_BEFORE_CARET = 12
+_SHOWN_BEFORE_CARET = 12
 """Characters of a long line that are shown before its caret."""
 
 
@@ -94,8 +94,8 @@ class Page:
     def source(self, lead: str, line: str, at: int | None) -> None:
         """A line of a file, cut to the width, and a caret under its character `at`."""
         line = line.replace("\t", " ")
-        if at is not None and len(lead) + at > self._console.width * 3 // 4:
-            line, at = "…" + line[at - _BEFORE_CARET :], _BEFORE_CARET + 1
+        if at is not None and len(lead) + at > self._console.width * 3 // 4:  # the caret would be near the edge or cut
+            line, at = "…" + line[at - _SHOWN_BEFORE_CARET :], _SHOWN_BEFORE_CARET + 1
         self.cut((lead, "dim"), line)
         if at is not None:
             before = Text.assemble(self._clean(line[:at])).cell_len

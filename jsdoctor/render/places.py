@@ -11,7 +11,7 @@ from jsdoctor.model.finding import Finding
 from jsdoctor.render.escape import printable, without_lone_surrogates
 from jsdoctor.render.plain import compact
 
-_IN_FILE = re.compile(r"line ([1-9][0-9]{0,8})(?:, column ([1-9][0-9]{0,8}))?(?:, byte [0-9]+)?")
+_LINE_PATH = re.compile(r"line ([1-9][0-9]{0,8})(?:, column ([1-9][0-9]{0,8}))?(?:, byte [0-9]+)?")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
@@ -29,7 +29,7 @@ def places(finding: Finding) -> tuple[Place, ...]:
     file_places = tuple(
         Place(observation.source, int(at[1]), int(at[2] or 0), compact(observation.value))
         for observation in finding.evidence
-        if observation.source and (at := _IN_FILE.fullmatch(observation.path))
+        if observation.source and (at := _LINE_PATH.fullmatch(observation.path))
     )
     if not file_places and finding.subject.kind == "file" and finding.subject.name:
         return (Place(finding.subject.name),)

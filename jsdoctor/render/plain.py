@@ -13,14 +13,14 @@ import msgspec
 from jsdoctor.render.escape import without_lone_surrogates
 from jsdoctor.render.wording import rfc3339
 
-_AS_IT_IS = frozenset((bool, int, type(None)))
+_JSON_SCALARS = frozenset((bool, int, type(None)))
 _MAX_COMPACT = 200
 
 
 def plain(value: object) -> object:
     """The value as JSON types. A number that is not finite becomes null, anything unknown its text."""
     kind = type(value)
-    if kind in _AS_IT_IS or (isinstance(value, str) and value.isascii()):
+    if kind in _JSON_SCALARS or (isinstance(value, str) and value.isascii()):
         return value
     if kind is dict:  # before the classes below, whose instances take long to tell
         return {key if _is_plain_key(key) else str(plain(key)): plain(member) for key, member in value.items()}  # type: ignore[attr-defined]

@@ -32,16 +32,16 @@ def render_plan(plan: Plan, options: RenderOptions) -> str:
     page.line(f"jsdoctor {plan.version} · {headline(plan)} · {to_the_second(plan.created)}")
     if plan.headline:
         page.line(f"Looked at {plan.headline}")
-    shown_of: Counter[str] = Counter()
-    left_out: Counter[str] = Counter()
+    shown_per_action: Counter[str] = Counter()
+    left_out_per_action: Counter[str] = Counter()
     for group in _groups(plan.steps):
         first = group[0]
-        shown_of[first.action] += 1
-        if options.max_examples and shown_of[first.action] > options.max_examples:
-            left_out[first.action] += len(group)
+        shown_per_action[first.action] += 1
+        if options.max_examples and shown_per_action[first.action] > options.max_examples:
+            left_out_per_action[first.action] += len(group)
         else:
             write_step(page, first, plan.api_prefix, group[1:])
-    for action, number in left_out.items():
+    for action, number in left_out_per_action.items():
         page.blank()
         page.line(f"and {number:,} more of {action} (--max-examples 0 shows them)")
     _write_refused(page, plan.refused, options)
@@ -58,21 +58,23 @@ def headline(plan: Plan) -> str:
 
 def _groups(steps: Sequence[Step]) -> list[list[Step]]:
     """Steps for a person that follow each other and say the same of several subjects are one paragraph."""
-    return [list(group) for _, group in groupby(steps, key=lambda step: _said(step) if step.is_manual else step.id)]
+    return [
+        list(group) for _, group in groupby(steps, key=lambda step: _shared_text(step) if step.is_manual else step.id)
+    ]
 
 
-def _said(step: Step) -> tuple[object, ...]:
+def _shared_text(step: Step) -> tuple[object, ...]:
     return (step.action, step.findings, step.effect, step.commands, step.needs)
 
 
-def write_step(page: Page, step: Step, api_prefix: str, alike: Sequence[Step] = ()) -> None:
+def write_step(page: Page, step: Step, api_prefix: str, same_for_others: Sequence[Step] = ()) -> None:
     """One step. `alike` are steps after it that say the same of other subjects."""
     page.blank()
-    numbers = f"{step.id}-{alike[-1].id}" if alike else step.id
+    numbers = f"{step.id}-{same_for_others[-1].id}" if same_for_others else step.id
     page.line(
         (f"{numbers}. ", "bold"),
         (step.risk.value, RISK_STYLES[step.risk]),
-        (f" {', '.join(precondition.subject.label for precondition in (step, *alike))}", "bold"),
+        (f" {', '.join(precondition.subject.label for precondition in (step, *same_for_others))}", "bold"),
         f" · {step.action}",
     )
     for finding in step.findings:
@@ -80,7 +82,7 @@ def write_step(page: Page, step: Step, api_prefix: str, alike: Sequence[Step] = 
     page.line(f"{effect_label(step)}: {step.effect}", indent=3)
     _write_losses(page, step)
     for change in step.changes:
-        page.line(f"Change: {shown(change)}", indent=3)
+        page.line(f"Change: {change_text(change)}", indent=3)
     if step.needs:
         page.line(f"After step {', '.join(step.needs)}", indent=3)
     if step.preconditions:
@@ -114,21 +116,21 @@ def _write_losses(page: Page, step: Step) -> None:
             page.line(f"A verified backup of a stream of that name is in {loss.backup}", indent=5)
 
 
-def shown(change: Change) -> str:
+def change_text(change: Change) -> str:
     """`max_bytes: 1048576 -> 2097152`."""
     return f"{change.key}: {setting_text(change.key, change.before)} -> {setting_text(change.key, change.after)}"
 
 
-def _write_refused(page: Page, refused: Sequence[UnplannedFinding], options: RenderOptions) -> None:
-    if not refused:
+def _write_refused(page: Page, unplanned: Sequence[UnplannedFinding], options: RenderOptions) -> None:
+    if not unplanned:
         return
     page.blank()
-    page.line(f"Not planned ({len(refused)}):")
-    listed = refused[: options.max_examples or None]
+    page.line(f"Not planned ({len(unplanned)}):")
+    listed = unplanned[: options.max_examples or None]
     for refusal in listed:
         page.line(f"{refusal.code} {refusal.subject.label}: {refusal.reason}", indent=2)
-    if len(listed) < len(refused):
-        page.line(f"and {len(refused) - len(listed):,} more (--format json has all)", indent=2)
+    if len(listed) < len(unplanned):
+        page.line(f"and {len(unplanned) - len(listed):,} more (--format json has all)", indent=2)
 
 
 def render_plan_markdown(plan: Plan, options: RenderOptions) -> str:

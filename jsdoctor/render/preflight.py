@@ -19,7 +19,7 @@ from jsdoctor.render.wording import to_the_second
 
 _STYLES = {GoNoGo.GO: "bold green", GoNoGo.NO_GO: "bold red", GoNoGo.UNKNOWN: "bold yellow"}
 _WORDS = {GoNoGo.GO: "go", GoNoGo.NO_GO: "no-go", GoNoGo.UNKNOWN: "unknown"}
-_HURTS = {
+_HARM_NOW = {
     Harm.DATA_LOST: "loses data",
     Harm.QUORUM_LOST: "without quorum",
     Harm.NO_LEADER: "without a leader",
@@ -32,7 +32,7 @@ _HURTS = {
     Harm.REFUSED: "refused",
     Harm.DEFECT: "known defects",
 }
-_WOULD = {
+_HARM_PREDICTED = {
     Harm.DATA_LOST: "would lose data",
     Harm.QUORUM_LOST: "would have no quorum",
     Harm.NO_LEADER: "without a leader now",
@@ -45,7 +45,7 @@ _WOULD = {
     Harm.REFUSED: "would be refused something",
     Harm.DEFECT: "would meet known defects that a later release has fixed",
 }
-_NAMES = 3
+_NAMES_SHOWN = 3
 _INDENT = 3
 
 
@@ -77,18 +77,18 @@ def render_preflight(report: PreflightReport, options: RenderOptions) -> str:
         _write_table(page, report, options)
     else:
         for result in report.results:
-            _write(page, result, options)
+            _write_result(page, result, options)
     if options.verbose:
         page.blank()
         page.line((f"jsdoctor {report.version} · {report.headline} · {to_the_second(report.started)}", "dim"))
     return page.text()
 
 
-def _write(page: Page, result: Preflight, options: RenderOptions) -> None:
+def _write_result(page: Page, result: Preflight, options: RenderOptions) -> None:
     page.line((verdict_sentence(result), _STYLES[result.verdict]))
     for number, cause in enumerate(_causes(result.standing), 1):
         page.blank()
-        limit = 0 if options.verbose else _NAMES
+        limit = 0 if options.verbose else _NAMES_SHOWN
         lead = f"{number}. "
         page.line(lead, (cause.names(limit), "bold"), f": {cause.first.message}.", hang=_INDENT)
         page.line(f"First: {cause.first.advice}.", indent=_INDENT)
@@ -97,10 +97,10 @@ def _write(page: Page, result: Preflight, options: RenderOptions) -> None:
     if accepted:
         page.blank()
         for cause in _causes(accepted):
-            page.line(f"Accepted: {cause.names(_NAMES)}: {cause.first.message}.")
+            page.line(f"Accepted: {cause.names(_NAMES_SHOWN)}: {cause.first.message}.")
     if result.target:
         _write_changes(page, result, options)
-    elif sentences := list(_besides(result)):
+    elif sentences := list(_other_effects(result)):
         page.blank()
         page.line(" ".join(sentences), hang=0)
         if options.verbose:
@@ -149,11 +149,11 @@ def verdict_sentence(result: Preflight) -> str:
         return _verdict_on_release(result)
     names = joined(result.without)
     if result.verdict is GoNoGo.GO:
-        despite = f" although {joined(result.gone)} {_is(result.gone)} gone" if result.gone else ""
+        despite = f" although {joined(result.gone)} {_verb(result.gone)} gone" if result.gone else ""
         return f"Go: {names} can be stopped now{despite}."
     if result.verdict is GoNoGo.UNKNOWN:
         return f"Unknown: nothing that was seen keeps {names} from being stopped, and not everything was seen."
-    already = f" {joined(result.gone)} {_is(result.gone)} gone already." if result.gone else ""
+    already = f" {joined(result.gone)} {_verb(result.gone)} gone already." if result.gone else ""
     return f"No-go for {names}: {_reasons(result)}.{already}"
 
 
@@ -173,43 +173,45 @@ def _reasons(result: Preflight) -> str:
     for harm in dict.fromkeys(obstacle.harm for obstacle in result.standing):
         subjects = [_name(obstacle) for obstacle in result.standing if obstacle.harm is harm]
         names = list(dict.fromkeys(subjects))
-        parts.append(f"{joined(names) if len(names) <= _NAMES else listed(names, _NAMES)} {_WOULD[harm]}")
+        parts.append(
+            f"{joined(names) if len(names) <= _NAMES_SHOWN else listed(names, _NAMES_SHOWN)} {_HARM_PREDICTED[harm]}"
+        )
     return "; ".join(parts)
 
 
-def _besides(result: Preflight) -> Iterator[str]:
-    """What happens besides, in sentences."""
+def _other_effects(result: Preflight) -> Iterator[str]:
+    """The effects of the change that are no obstacles, as sentences."""
     if result.verdict is GoNoGo.GO and result.groups:
         left = "and every one keeps its quorum with members that are current"
         yield f"{counted(result.groups, 'Raft group')} {'have' if result.groups > 1 else 'has'} a member there, {left}."
     for effect in result.effects:
         yield f"{effect.message[:1].upper()}{effect.message[1:]}."
     if result.verdict is GoNoGo.GO and result.spare == 0:
-        yield f"Stop no other server before {joined(result.without)} {_is(result.without)} back and current."
+        yield f"Stop no other server before {joined(result.without)} {_verb(result.without)} back and current."
 
 
 def _write_table(page: Page, report: PreflightReport, options: RenderOptions) -> None:
-    """A line for each server: the verdict, and whom its failure hurts."""
+    """Write a line for each server: the verdict, and what stopping it would harm."""
     width = max((len(joined(result.without)) for result in report.results), default=0)
     for result in report.results:
         name = joined(result.without)
         page.line(
             f"{name:<{width}}  ",
             (f"{_WORDS[result.verdict]:<7}", _STYLES[result.verdict]),
-            f"  {hurt(result, 0 if options.verbose else 2)}",
+            f"  {harm_cell(result, 0 if options.verbose else 2)}",
             hang=width + 11,
         )
     page.blank()
     page.line((closing(report), _STYLES[report.verdict]))
 
 
-def hurt(result: Preflight, limit: int) -> str:
-    """Whom the failure hurts, in one cell: `APP > A, APP > B and 2 more unavailable; …`."""
+def harm_cell(result: Preflight, limit: int) -> str:
+    """The subjects that stopping would harm, in one table cell: `unavailable: APP > A, APP > B and 2 more; …`."""
     if result.standing:
         parts = []
         for harm in dict.fromkeys(obstacle.harm for obstacle in result.standing):
             names = [_name(obstacle) for obstacle in result.standing if obstacle.harm is harm]
-            parts.append(f"{_HURTS[harm]}: {listed(names, limit)}")
+            parts.append(f"{_HARM_NOW[harm]}: {listed(names, limit)}")
         return "; ".join(parts)
     if result.unseen:
         gap = result.unseen[0]
@@ -226,17 +228,17 @@ def closing(report: PreflightReport) -> str:
     if not report.results:
         return "Unknown: no server shows which servers there are."
     if bad:
-        names = listed((joined(result.without) for result in bad), _NAMES)
+        names = listed((joined(result.without) for result in bad), _NAMES_SHOWN)
         return f"{len(bad)} of {counted(len(report.results), 'server')} must not stop now: {names}."
     if unknown:
-        return f"Unknown for {listed((joined(result.without) for result in unknown), _NAMES)}."
+        return f"Unknown for {listed((joined(result.without) for result in unknown), _NAMES_SHOWN)}."
     return "Any one of these servers may stop now, and no second one before it is back and current."
 
 
 def render_preflight_markdown(report: PreflightReport, options: RenderOptions) -> str:
     """For a change ticket or a step summary: a table for each server, else a section for each result."""
     if report.each:
-        rows = [(code_text(joined(r.without)), _WORDS[r.verdict], plain_text(hurt(r, 5))) for r in report.results]
+        rows = [(code_text(joined(r.without)), _WORDS[r.verdict], plain_text(harm_cell(r, 5))) for r in report.results]
         sections = [f"## jsdoctor preflight: {plain_text(closing(report))}", table(("without", "verdict", "why"), rows)]
     else:
         sections = [part for result in report.results for part in _sections(result)]
@@ -253,7 +255,7 @@ def _sections(result: Preflight) -> Iterator[str]:
             yield f"  {code_text(text)}"
     if result.target:
         yield "\n".join(f"- {plain_text(effect.message)}" for effect in result.effects)
-    elif sentences := list(_besides(result)):
+    elif sentences := list(_other_effects(result)):
         yield plain_text(" ".join(sentences))
     if result.unseen:
         yield "\n".join(f"- not seen: {plain_text(f'{gap.subject.label}: {gap.reason}')}" for gap in result.unseen)
@@ -263,7 +265,7 @@ def _causes(obstacles: Sequence[Obstacle]) -> list[ObstacleCause]:
     by_text: dict[tuple[str, str], list[Obstacle]] = {}
     for obstacle in obstacles:
         by_text.setdefault((obstacle.message, obstacle.advice), []).append(obstacle)
-    return [ObstacleCause(tuple(alike)) for alike in by_text.values()]
+    return [ObstacleCause(tuple(same_text)) for same_text in by_text.values()]
 
 
 def _name(obstacle: Obstacle) -> str:
@@ -273,5 +275,5 @@ def _name(obstacle: Obstacle) -> str:
     return "the deployment" if obstacle.subject == CLUSTER else obstacle.subject.label
 
 
-def _is(names: Sequence[str]) -> str:
+def _verb(names: Sequence[str]) -> str:
     return "are" if len(names) > 1 else "is"

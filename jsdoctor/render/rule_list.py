@@ -21,12 +21,12 @@ def rules_text(rules: Sequence[Rule], options: RenderOptions) -> str:
     """One line per rule, by code: code, severity, slug, and the title where the width has room for it."""
     rows = [(rule.code, rule.severity.value, rule.slug, rule.status.value, rule.title) for rule in rules]
     code_width, severity_width, slug_width = (max((len(row[n]) for row in rows), default=0) for n in range(3))
-    room = options.width - code_width - severity_width - 4
-    has_titles = room - slug_width - 2 >= _TITLE_MIN_WIDTH
+    rest_width = options.width - code_width - severity_width - 4
+    has_titles = rest_width - slug_width - 2 >= _TITLE_MIN_WIDTH
     lines = []
     for code, severity, slug, status, title in sorted(rows):
         state = "" if status == "stable" else f"({status}) "
-        rest = _cut(f"{slug.ljust(slug_width)}  {state}{title if has_titles else ''}".rstrip(), room, options)
+        rest = _cut(f"{slug.ljust(slug_width)}  {state}{title if has_titles else ''}".rstrip(), rest_width, options)
         shown = _colored(severity.ljust(severity_width), _SEVERITY_CODES[severity], options)
         lines.append(f"{_colored(code.ljust(code_width), _BOLD, options)}  {shown}  {rest}\n")
     return "".join(lines) + _colored(f"{counted(len(rows), 'rule')}; see jsdoctor explain CODE", _DIM, options) + "\n"

@@ -39,12 +39,12 @@ def is_command(how_to_get: str) -> bool:
 
 
 def without_gaps(report: Report) -> tuple[list[Result], list[Result]]:
-    """The findings, worst first, and apart from them those which say no more than that there is a gap (JSD901)."""
-    blind = {gap.subject for gap in report.gaps if gap.requested}
+    """Two lists, worst first: the findings, and those of JSD901 that only repeat a requested gap of the report."""
+    with_gap = {gap.subject for gap in report.gaps if gap.requested}
     findings: list[Result] = []
     gaps: list[Result] = []
     for result in by_urgency(report.failures()):
-        says_gap = result.rule.code == COLLECTION_GAP and result.finding.subject in blind
+        says_gap = result.rule.code == COLLECTION_GAP and result.finding.subject in with_gap
         (gaps if says_gap else findings).append(result)
     return findings, gaps
 
@@ -106,19 +106,21 @@ def _write_undecided(page: Page, heading: str, groups: Sequence[Undecided], opti
     page.line((heading, "bold"), f" · {counted(len({code for group in groups for code in group.codes}), 'rule')}")
     limit = options.max_examples or len(groups)
     for group in groups[:limit]:
-        alone = group.seen and len(group.subjects) == 1
-        about = f" ({group.subjects[0].label if alone else subjects(group.subjects)})" if group.subjects else ""
-        _write_reason(page, [", ".join(sorted(group.codes)), about], group.reason, group.how_to_get)
+        is_single = group.seen and len(group.subjects) == 1
+        subjects_text = (
+            f" ({group.subjects[0].label if is_single else subjects(group.subjects)})" if group.subjects else ""
+        )
+        _write_reason(page, [", ".join(sorted(group.codes)), subjects_text], group.reason, group.how_to_get)
     if rest := groups[limit:]:
         named = sorted({code for group in rest for code in group.codes})
         page.line(f"and {counted(len(rest), 'more reason')} ({', '.join(named)})", indent=2)
 
 
 def undecided(report: Report) -> list[Undecided]:
-    """Reasons why rules were not evaluated, as a whole or for single subjects: what was seen first, then the widest."""
+    """The reasons why rules were not evaluated. First those with something seen, then those of the most rules."""
     by_reason: dict[tuple[str, str], Undecided] = {}
 
-    def note(code: str, reason: str, how_to_get: str, subject: Subject | None = None, seen: bool = False) -> None:
+    def add(code: str, reason: str, how_to_get: str, subject: Subject | None = None, seen: bool = False) -> None:
         group = by_reason.setdefault((reason, how_to_get), Undecided(reason, how_to_get, set(), [], seen))
         group.codes.add(code)
         if subject is not None:
@@ -127,20 +129,20 @@ def undecided(report: Report) -> list[Undecided]:
     single = with_outcome(report.results, Outcome.NOT_EVALUATED)
     for result in single:
         finding = result.finding
-        note(result.rule.code, finding.message, finding.how_to_get, finding.subject, finding.seen)
+        add(result.rule.code, finding.message, finding.how_to_get, finding.subject, finding.seen)
     explained = {result.rule.code for result in single}
     for verdict in report.verdicts:
         if verdict.outcome is Outcome.NOT_EVALUATED and verdict.rule.code not in explained:
-            note(verdict.rule.code, verdict.reason, verdict.how_to_get)
+            add(verdict.rule.code, verdict.reason, verdict.how_to_get)
     return sorted(
         by_reason.values(),
         key=lambda group: (not group.seen, -len(group.codes), -len(group.subjects), min(group.codes)),
     )
 
 
-def _gap_heading(report: Report, about: Collection[Subject]) -> Iterable[Part]:
+def _gap_heading(report: Report, gap_subjects: Collection[Subject]) -> Iterable[Part]:
     """The rule that found the gaps of these subjects, with the worst severity of them."""
-    worst = next((result for result in without_gaps(report)[1] if result.finding.subject in about), None)
+    worst = next((result for result in without_gaps(report)[1] if result.finding.subject in gap_subjects), None)
     if worst:
         yield worst.severity.value, SEVERITY_STYLES[worst.severity]
         yield " "
@@ -159,9 +161,9 @@ def _write_gap_groups(page: Page, gaps: Sequence[Gap], options: RenderOptions) -
         page.line(f"and {counted(sum(map(len, rest)), 'more gap')}", indent=2)
 
 
-def _write_reason(page: Page, about: Sequence[Part], reason: str, how_to_get: str) -> None:
-    """What could not be seen, why, and the way to it, which gets a line of its own where one is not enough."""
-    what: tuple[Part, ...] = (*about, ": ", reason or "no reason was given")
+def _write_reason(page: Page, subject_parts: Sequence[Part], reason: str, how_to_get: str) -> None:
+    """Write what could not be seen, why, and how to get it, on one line or, if that is too long, on two."""
+    what: tuple[Part, ...] = (*subject_parts, ": ", reason or "no reason was given")
     way = f"→ {how_to_get}"
     if not how_to_get:
         page.line(*what, indent=2)

@@ -64,12 +64,12 @@ def quantity(value: Number | str, unit: str | None, digits: int = 0) -> str:
         return "yes" if value else "no"
     if isinstance(value, float) and not math.isfinite(value):
         return "unknown" if math.isnan(value) else ("infinite" if value > 0 else "minus infinite")
-    known = _KNOWN.get(unit or "count")
-    return known(value, digits) if known else f"{count(value, digits)} {unit}"
+    format_value = _FORMATS.get(unit or "count")
+    return format_value(value, digits) if format_value else f"{count(value, digits)} {unit}"
 
 
 def distinguishable(measured: Number | str, threshold: Number | str, unit: str | None) -> tuple[str, str]:
-    """Both values with just as many digits as it takes to see that they differ, if they do: 79.6 % is not 80 %."""
+    """Both values with enough digits to show that they differ, if they do: 79.6 % and 80 %, not 80 % twice."""
     pair = quantity(measured, unit), quantity(threshold, unit)
     for digits in range(1, _MAX_EXTRA_DIGITS + 1):
         if measured == threshold or pair[0] != pair[1]:
@@ -92,7 +92,7 @@ def size(value: Number, digits: int = 0) -> str:
 
 
 def share(value: Number, digits: int = 0) -> str:
-    """A ratio in percent. What is short of the whole does not read 100 %, what is more than nothing not 0 %."""
+    """A ratio in percent, with enough decimals that only exactly 1 reads 100 % and only exactly 0 reads 0 %."""
     percent = float(value) * 100
     if abs(percent) >= EXACT_BELOW:
         return f"{count(percent)} %"
@@ -107,7 +107,7 @@ def rate(value: Number, digits: int = 0) -> str:
     return f"{count(value, digits)}/s"
 
 
-_KNOWN: dict[str, Callable[[Number, int], str]] = {
+_FORMATS: dict[str, Callable[[Number, int], str]] = {
     "duration": span,
     "ns": span,
     "us": lambda value, digits: span(value * 1_000, digits),

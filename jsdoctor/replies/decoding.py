@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 import msgspec
 
 from jsdoctor.model.exchange import Endpoint, Exchange
-from jsdoctor.model.reported import Instant, Reported, noting_lacking, sent
+from jsdoctor.model.reported import Instant, Reported, read_noting_defaults, sent
 from jsdoctor.model.server import ApiStats, JetStreamStats, Tier
 from jsdoctor.model.snapshot import ConsumerReport, StreamReport
 from jsdoctor.model.typed import decode_as
@@ -188,7 +188,7 @@ def decode(body: bytes | msgspec.Raw, shape: type[Shape]) -> Shape:
 
     Objects of one that lacks a field that servers always send name such fields.
     """
-    reply, lacks = noting_lacking(partial(decode_pasted, body, shape))
+    reply, lacks = read_noting_defaults(partial(decode_pasted, body, shape))
     return cast("Shape", with_lacking(reply, decode_pasted(body, object))[0]) if lacks else reply
 
 

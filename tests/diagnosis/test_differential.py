@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from jsdoctor.engine.diagnosis import undiagnosed
-from jsdoctor.engine.expectation import AHEAD, STALE, told_by
+from jsdoctor.engine.expectation import AHEAD, STALE, findings_on_expectation
 from jsdoctor.model.diagnosis import Narrowing, Question, Verdict
 from jsdoctor.model.evidence import EvidenceSet, Gaps
 from jsdoctor.model.evidence_kinds import KINDS
@@ -163,7 +163,7 @@ def expected(expectation: RefusedPublish) -> dict[str, Verdict]:
         "wrong-last-sequence",
         evidence_of({"base": "three-nodes-2.15.1"}),
         Narrowing(stream="ORDERS", expected_seq=expectation.expected_seq),
-        told_by(expectation, orders()),
+        findings_on_expectation(expectation, orders()),
     )
     return {code: cause(diagnosis, code).verdict for code in (STALE, AHEAD)}
 
@@ -183,9 +183,9 @@ def test_expected_sequences_against_the_stream() -> None:
 def test_a_retry_of_a_stored_message_is_distinguished_from_a_conflict() -> None:
     last = orders().state.last_seq
     same, other = StoredMessage(last, "orders.new", "id-1"), StoredMessage(last, "orders.new", "id-2")
-    retry = told_by(RefusedPublish(last - 1, "id-1", None, same), orders())[STALE]
-    conflict = told_by(RefusedPublish(last - 1, "id-1", None, other), orders())[STALE]
-    unknown_id = told_by(RefusedPublish(last - 1, "", None, other), orders())[STALE]
+    retry = findings_on_expectation(RefusedPublish(last - 1, "id-1", None, same), orders())[STALE]
+    conflict = findings_on_expectation(RefusedPublish(last - 1, "id-1", None, other), orders())[STALE]
+    unknown_id = findings_on_expectation(RefusedPublish(last - 1, "", None, other), orders())[STALE]
     assert "the first attempt was stored" in retry.message
     assert "from another writer" in conflict.message
     assert "from another writer" not in unknown_id.message

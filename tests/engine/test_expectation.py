@@ -2,7 +2,7 @@
 
 import msgspec
 
-from jsdoctor.engine.expectation import AHEAD, STALE, told_by
+from jsdoctor.engine.expectation import AHEAD, STALE, findings_on_expectation
 from jsdoctor.model.expectation import RefusedPublish
 from jsdoctor.model.finding import Outcome
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
@@ -17,16 +17,16 @@ def orders(last_seq: int = 1100) -> Stream:
 
 
 def test_what_cannot_be_decided() -> None:
-    right = told_by(RefusedPublish(1100), orders())
+    right = findings_on_expectation(RefusedPublish(1100), orders())
     assert right[AHEAD].outcome is Outcome.PASS
     assert (right[STALE].outcome, right[STALE].message, right[STALE].how_to_get) == (
         Outcome.NOT_EVALUATED,
         "expecting 1,100 is right by now: the same publish would be stored",
         "give what it expected when it was refused, or its log with --logs PATH",
     )
-    assert told_by(RefusedPublish(None, actual_seq=1100), orders()) == {}
-    assert told_by(RefusedPublish(None), orders(0)) == {}
-    follower = told_by(RefusedPublish(1), msgspec.structs.replace(orders(), from_leader=False))
+    assert findings_on_expectation(RefusedPublish(None, actual_seq=1100), orders()) == {}
+    assert findings_on_expectation(RefusedPublish(None), orders(0)) == {}
+    follower = findings_on_expectation(RefusedPublish(1), msgspec.structs.replace(orders(), from_leader=False))
     assert {(code, finding.outcome, finding.message, finding.how_to_get) for code, finding in follower.items()} == {
         (code, Outcome.NOT_EVALUATED, "the stream was not seen from its leader", "look again when it has a leader")
         for code in (STALE, AHEAD)

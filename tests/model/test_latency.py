@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsdoctor.model.latency import LatencyTally, bin_of, joined, top_of
+from jsdoctor.model.latency import LatencyTally, bin_ceiling, bin_of, joined
 
 DURATIONS = st.lists(st.integers(0, 10**13), min_size=1, max_size=60)
 
@@ -17,7 +17,7 @@ def tally(durations: list[int]) -> LatencyTally:
 
 @given(st.integers(0, 10**15))
 def test_a_bin_is_six_percent_wide(duration: int) -> None:
-    top = top_of(bin_of(duration))
+    top = bin_ceiling(bin_of(duration))
     assert duration <= top <= duration * 17 / 16 + 1
     assert bin_of(top) == bin_of(duration)
     assert bin_of(top + 1) == bin_of(duration) + 1

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from jsdoctor.remedy.backup.files import require_verified
-from jsdoctor.remedy.families.peers import as_its_leader_has_it, everyone
+from jsdoctor.remedy.families.peers import jsz_of_all_servers, meta_group_by_leader
 from tests.cli.invoke import jsdoctor
 from tests.clock import ShiftClock
 from tests.faults.test_sequence_mismatch import consume_all, lose_the_tail, publish_five
@@ -272,8 +272,8 @@ def test_a_server_that_is_gone_is_removed(cluster_factory: ClusterFactory, serve
     cluster.stop(victim)
     wait_until(lambda: is_missed(cluster, victim), f"the meta leader to miss {victim}, and no other", timeout=240)
     # Whoever answers first, it is the leader's word that counts.
-    replies = with_api(running, everyone)
-    seen = [as_its_leader_has_it(victim, list(order)) for order in permutations(replies)]
+    replies = with_api(running, jsz_of_all_servers)
+    seen = [meta_group_by_leader(victim, list(order)) for order in permutations(replies)]
     assert all(reply == seen[0] and reply["peer"]["active"] > 2 * SECOND_NS for reply in seen), replies
     done = fix(tmp_path, running, *words)
     assert endings(done).get("server.remove_peer") == "verified", json.dumps(done["steps"])

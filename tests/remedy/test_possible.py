@@ -7,7 +7,7 @@ import pytest
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Finding, Subject
 from jsdoctor.model.report import Result
-from jsdoctor.remedy.offer import UNLED, with_offers
+from jsdoctor.remedy.offer import NO_LEADER_ADVICE, with_offers
 from tests.support.evidence import evidence_of
 from tests.support.ruleset import actions, rules
 
@@ -70,8 +70,8 @@ def test_a_limit_fits_into_the_storage() -> None:
 
 def test_of_a_stream_without_a_leader_only_lists_are_offered() -> None:
     leaderless = edited({"stream": "APP/ORDERS", "remove": ["cluster.leader"]})
-    assert offered("JSD601", {"max_bytes": 1 << 30}, leaderless) == ((), UNLED)
-    assert offered("JSD604", {}, leaderless) == (("nats consumer report ORDERS",), UNLED)
+    assert offered("JSD601", {"max_bytes": 1 << 30}, leaderless) == ((), NO_LEADER_ADVICE)
+    assert offered("JSD604", {}, leaderless) == (("nats consumer report ORDERS",), NO_LEADER_ADVICE)
     assert offered("JSD702", {"unanswered": True}, leaderless) == (
         ("nats stream ls", "nats server report jetstream"),
         "",

@@ -14,7 +14,7 @@ from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 from jsdoctor.model.plan import MANUAL, Plan, Request, Step
 from jsdoctor.model.rule import Risk
 from jsdoctor.model.setting import rows
-from jsdoctor.remedy.families.peers import as_its_leader_has_it, everyone
+from jsdoctor.remedy.families.peers import jsz_of_all_servers, meta_group_by_leader
 from jsdoctor.remedy.families.settings import BUCKET_FLAGS
 from jsdoctor.remedy.plan import described
 from jsdoctor.remedy.registry import load_operations
@@ -178,7 +178,7 @@ def test_the_shown_command_removes_a_peer(
         recording = await typed(prepared.commands, nats_cli, cluster, "sys")
         assert [sent.subject for sent in recording.writes] == [shown.subject for shown in prepared.requests]
         async with plain_api(cluster.url("sys")) as to:
-            assert not as_its_leader_has_it(prepared.subject.name, await everyone(to))["peer"]
+            assert not meta_group_by_leader(prepared.subject.name, await jsz_of_all_servers(to))["peer"]
 
     asyncio.run(main())
 

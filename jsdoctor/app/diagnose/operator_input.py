@@ -10,7 +10,7 @@ import msgspec
 from jsdoctor.app.collecting import Collected
 from jsdoctor.app.judging import Judging, open_judging
 from jsdoctor.app.request import JudgeRequest
-from jsdoctor.engine.expectation import told_by
+from jsdoctor.engine.expectation import findings_on_expectation
 from jsdoctor.engine.select import find_rule
 from jsdoctor.model.diagnosis import Narrowing
 from jsdoctor.model.evidence import EvidenceSet
@@ -81,7 +81,7 @@ def _expected(
     follower = None
     if collected.is_live and stream.from_leader and expected is not None and expected < stream.state.last_seq:
         follower = asyncio.run(_follower(wanted, judging, stream.name, expected + 1))
-    return told_by(
+    return findings_on_expectation(
         RefusedPublish(expected, operator_input.narrowing.msg_id, operator_input.actual_seq, follower), stream
     )
 

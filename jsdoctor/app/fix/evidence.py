@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from jsdoctor.app.judging import Judging, ParameterValues
-from jsdoctor.engine.comparison import is_undecided, of_what_was_read
+from jsdoctor.engine.comparison import is_undecided, outcome_of_read_subjects
 from jsdoctor.engine.planner import plan_of_login
 from jsdoctor.engine.runner import Evaluation, evaluate
 from jsdoctor.engine.select import select_rules
@@ -120,7 +120,7 @@ def verdict(proof: StepProof, evaluation: Evaluation, evidence: EvidenceSet) -> 
     if Outcome.PASS in outcomes:
         return ProofVerdict(ProofResult.GONE)
     whole = next((v for v in evaluation.verdicts if v.rule.code == proof.code), None)
-    if whole is None or is_undecided(of_what_was_read(whole.outcome, whole.subjects)):
+    if whole is None or is_undecided(outcome_of_read_subjects(whole.outcome, whole.subjects)):
         return ProofVerdict(ProofResult.UNKNOWN, whole.reason if whole else "the rule was not evaluated")
     return (
         ProofVerdict(ProofResult.GONE)

@@ -22,7 +22,7 @@ _HOW_TO_KNOW = "capture a connection that publishes to a stream and one that is 
 
 @check("clock_skew.capture_clock")
 def capture_clock(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
-    """One finding for each capture: the stream whose clock differs most. A capture without JetStream is not judged."""
+    """One finding for each capture, on the stream whose clock differs most. Captures without JetStream are left out."""
     for reported in packets.nats:
         if reported.clocks:
             subject = Subject(kind="file", name=packets.captures[reported.capture].name)
@@ -78,7 +78,7 @@ _HOW_TO_KNOW_CAPTURE_PAIR = "capture both directions at both ends, for longer"
 
 @check("clock_skew.capture_pair")
 def capture_pair(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
-    """By pair of captures: packets that both of them saw bound the offset, and all connections together best."""
+    """Judge the clock offset of each pair of captures, which the packets that both of them have bound."""
     tolerance_ns = params.integer("tolerance")
     for (near, far), offset in _offsets(packets).items():
         first, second = packets.captures[near].name, packets.captures[far].name
@@ -100,7 +100,7 @@ def capture_pair(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
 
 
 def _offsets(packets: PacketEvidence) -> dict[tuple[int, int], Offset]:
-    """The narrowest interval of each pair of captures; where connections contradict each other, one that spans them."""
+    """The intersection of all bounds of each pair of captures; if connections contradict each other, the gap."""
     bounds: dict[tuple[int, int], Offset] = {}
     for pair in packets.pairs:
         if pair.clock_low_ns is None or pair.clock_high_ns is None:

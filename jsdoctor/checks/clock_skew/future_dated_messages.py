@@ -12,12 +12,12 @@ from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.wording import span
 
 Verdict = tuple[int, Severity | None, str, dict[str, object]]
-"""By how much a date is ahead in ns, how bad that is, what it does in words, and what the remedy needs."""
+"""By how many ns a date is ahead, the severity, the message, and the parameters of the remedy."""
 
 
 @check("clock_skew.future_dated_messages")
 def future_dated_messages(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
-    """Compare the stream's first and last date with each other and with the clock of the server that responded.
+    """Compare the dates of a stream's first and last message with each other and with the responding server's clock.
 
     Expiry walks from the first message and stops at one that is not old enough (server: filestore.go expireMsgs).
     """
@@ -43,24 +43,24 @@ def future_dated_messages(snapshots: SnapshotSeries, params: Params) -> Iterator
 
 
 def _verdict(stream: Stream, first: datetime, last: datetime, tolerance_ns: int) -> Verdict | None:
-    if (ahead := _ns(first, since=stream.at)) > tolerance_ns:
+    if (ahead := _ns_between(first, since=stream.at)) > tolerance_ns:
         words = f"the first message, {stream.state.first_seq:,}, is dated {span(ahead)} in the future"
         if (max_age := stream.config.max_age_ns) > 0:
-            then = f"no message of this stream expires for another {span(ahead + max_age)}"
-            return ahead, None, f"{words}: {then}", _deletion(stream)
-        then = "ids of messages are kept for that much longer as duplicates"
-        return ahead, Severity.WARNING, f"{words}: {then}", _deletion(stream)
-    if (ahead := _ns(last, since=stream.at)) > tolerance_ns:
+            effect = f"no message of this stream expires for another {span(ahead + max_age)}"
+            return ahead, None, f"{words}: {effect}", _deletion(stream)
+        effect = "ids of messages are kept for that much longer as duplicates"
+        return ahead, Severity.WARNING, f"{words}: {effect}", _deletion(stream)
+    if (ahead := _ns_between(last, since=stream.at)) > tolerance_ns:
         words = f"the last message is dated {span(ahead)} in the future"
-        then = "its id is kept for that much longer as a duplicate"
-        return ahead, Severity.WARNING, f"{words}: {then}", {"action": "stream.inspect"}
-    if (ahead := _ns(first, since=last)) > tolerance_ns:
+        effect = "its id is kept for that much longer as a duplicate"
+        return ahead, Severity.WARNING, f"{words}: {effect}", {"action": "stream.inspect"}
+    if (ahead := _ns_between(first, since=last)) > tolerance_ns:
         words = f"the first message is dated {span(ahead)} after the last: what follows it expires that much too late"
         return ahead, Severity.WARNING, words, _deletion(stream)
     return None
 
 
-def _ns(moment: datetime, since: datetime) -> int:
+def _ns_between(moment: datetime, since: datetime) -> int:
     return round((moment - since).total_seconds() * 1e9)
 
 

@@ -1,4 +1,4 @@
-"""JSD106: two servers date the same elections differently, zones aside."""
+"""JSD106: the logs of two servers give different times for the same elections, time zones aside."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from jsdoctor.model.wording import counted, span
 
 _LONGER = "name the logs of all servers of a cluster, over an election of the meta leader"
 
-_EVENTS = 2
-"""One event that one of the servers logged late is no clock that was wrong."""
+_MIN_EVENTS = 2
+"""Fewest common events: a single one may have been logged late, which is not a wrong clock."""
 
 
 @check("clock_skew.log_clock_skew_logged")
 def log_clock_skew_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
-    """Each server against the one that agrees best with those it was compared with, directly or through others.
+    """Compare each server with the one that was compared with most others, directly or through others.
 
     A server whose log has no election in common with any other log is not evaluated.
     """
@@ -31,15 +31,15 @@ def log_clock_skew_logged(logs: LogEvidence, params: Params) -> Iterator[Finding
         why = "no two servers' logs have an event in common by which their clocks could be compared"
         yield unknown(CLUSTER, why, _LONGER)
         return
-    near: dict[str, list[ServerOffset]] = defaultdict(list)
+    compared_with: dict[str, list[ServerOffset]] = defaultdict(list)
     for pair in logs.offsets:
-        near[pair.server].append(pair)
+        compared_with[pair.server].append(pair)
     done: set[str] = set()
-    for reference in _best_first(logs.offsets):
+    for reference in _possible_references(logs.offsets):
         if reference not in done:
             done.add(reference)
             yield passed(Subject(kind="server", name=reference))
-            for path in _paths(reference, near):
+            for path in _comparison_paths(reference, compared_with):
                 done.add(path[-1].other)
                 yield _judged(path, params)
     for name in sorted({server.name for server in logs.servers} - done):
@@ -47,26 +47,29 @@ def log_clock_skew_logged(logs: LogEvidence, params: Params) -> Iterator[Finding
         yield unknown(Subject(kind="server", name=name), why, _LONGER)
 
 
-def _paths(reference: str, near: Mapping[str, Sequence[ServerOffset]]) -> Iterator[tuple[ServerOffset, ...]]:
-    """The shortest way to every server that was compared with the reference, or with one that was, and so on.
+def _comparison_paths(
+    reference: str, compared_with: Mapping[str, Sequence[ServerOffset]]
+) -> Iterator[tuple[ServerOffset, ...]]:
+    """The shortest chain of comparisons from the reference to each server that has one (breadth-first search).
 
     Logs of different days form a chain: the first and the last have no event in common.
     """
     reached = {reference}
     paths: list[tuple[ServerOffset, ...]] = [()]
     for path in paths:
-        for pair in near[path[-1].other if path else reference]:
+        for pair in compared_with[path[-1].other if path else reference]:
             if pair.other not in reached:
                 reached.add(pair.other)
                 paths.append((*path, pair))
     yield from paths[1:]
 
 
-def _best_first(offsets: tuple[ServerOffset, ...]) -> list[str]:
-    apart: dict[str, list[int]] = defaultdict(list)
+def _possible_references(offsets: tuple[ServerOffset, ...]) -> list[str]:
+    """The servers by number of comparisons, most first; of equal ones the one that differs least."""
+    skews: dict[str, list[int]] = defaultdict(list)
     for pair in offsets:
-        apart[pair.server].append(abs(pair.skew_us))
-    return sorted(apart, key=lambda name: (-len(apart[name]), sum(apart[name]), name))
+        skews[pair.server].append(abs(pair.skew_us))
+    return sorted(skews, key=lambda name: (-len(skews[name]), sum(skews[name]), name))
 
 
 def _judged(path: Sequence[ServerOffset], params: Params) -> Finding:
@@ -80,13 +83,13 @@ def _judged(path: Sequence[ServerOffset], params: Params) -> Finding:
     if abs(skew_ns) - bound_ns <= params.integer("tolerance"):
         better = "measure the clocks live: jsdoctor check with a login of the system account"
         return unknown(subject, f"the times in its log are {apart}, which is too uncertain to tell", better)
-    if min(pair.events for pair in path) < _EVENTS:
+    if min(pair.events for pair in path) < _MIN_EVENTS:
         why = f"the times in its log are {apart} for one event, which a paused server logs late as well"
         return unknown(subject, why, _LONGER)
     zone = f", beside {span(abs(zone_ns))} of time zone" if zone_ns else ""
     return failed(
         subject,
-        f"the times in its log are {apart} {_shared(path)}{zone}: one of the"
+        f"the times in its log are {apart} {_events_text(path)}{zone}: one of the"
         " two clocks was wrong; expiry, duplicate windows and redelivery of a stream jump when its leader moves"
         " between the two",
         *(line.observed for pair in path for line in pair.exemplars),
@@ -95,7 +98,7 @@ def _judged(path: Sequence[ServerOffset], params: Params) -> Finding:
     )
 
 
-def _shared(path: Sequence[ServerOffset]) -> str:
+def _events_text(path: Sequence[ServerOffset]) -> str:
     events = counted(min(pair.events for pair in path), "event")
     through = listed(pair.server for pair in path[1:])
     return (

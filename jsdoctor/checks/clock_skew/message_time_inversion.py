@@ -1,8 +1,9 @@
-"""JSD105: dates of stored messages that go back while sequences go on: where, how far, near which leader change."""
+"""JSD105: stored messages with an earlier date than the message before them: where, how far, near which election."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, failed, passed
@@ -12,38 +13,49 @@ from jsdoctor.model.stored import MAX_INVERSIONS, Inversion, StoredMessages, Sto
 from jsdoctor.model.wording import compared, counted, span
 
 _NEAR_S = 60.0
-"""Seconds after a change of leader within which a message that goes back in time is attributed to the new leader."""
+"""Seconds after an election within which an earlier date is attributed to the clock of the new leader."""
 
 
 @check("clock_skew.message_time_inversion")
 def message_time_inversion(
     stored: StoredMessages, snapshots: SnapshotSeries | None, params: Params
 ) -> Iterator[Finding]:
-    """Compare each message with the one stored before it, by sequence: a time that goes back is due to clocks alone.
+    """Compare the date of each message with that of the message before it: only clocks make it go back.
 
     The leader dates what it stores (server: jetstream_batching.go commitSingleMsg; filestore.go StoreMsg).
     """
     led = {(s.account, s.name): s for s in snapshots.last.led_streams()} if snapshots else {}
     tolerance_ns = params.integer("tolerance")
     for scanned in stored.streams:
-        over = [inversion for inversion in scanned.inversions.kept if inversion.size_ns > tolerance_ns]
-        if over:
-            yield _finding(scanned, led.get((scanned.account, scanned.stream)), over, params)
+        kept = [inversion for inversion in scanned.inversions.kept if inversion.size_ns > tolerance_ns]
+        if kept:
+            yield _finding(scanned, led.get((scanned.account, scanned.stream)), kept, params)
         else:
             yield passed(scanned.subject)
 
 
-def _finding(scanned: StoredStream, stream: Stream | None, over: Sequence[Inversion], params: Params) -> Finding:
-    largest = max(over, key=lambda inversion: inversion.size_ns)
-    window, times = _shortest_window(stream), [inversion.at_ns for inversion in over]
-    words = f"{_where(over)} dates go back, by up to {span(largest.size_ns)}{_against(window, largest.size_ns)}: "
-    words += f"message {largest.stream_seq:,} is dated before message {largest.before_seq:,}{_leader(stream, over)}; "
+class _StreamWindow(NamedTuple):
+    """A time limit of a stream, and its name in the configuration."""
+
+    setting: str
+    length_ns: int
+
+
+def _finding(scanned: StoredStream, stream: Stream | None, kept: Sequence[Inversion], params: Params) -> Finding:
+    largest = max(kept, key=lambda inversion: inversion.size_ns)
+    window, times = _shortest_window(stream), [inversion.at_ns for inversion in kept]
+    text = (
+        f"{_places_text(kept)} dates go back, by up to {span(largest.size_ns)}{_window_text(window, largest.size_ns)}: "
+    )
+    text += (
+        f"message {largest.stream_seq:,} is dated before message {largest.before_seq:,}{_leader_text(stream, kept)}; "
+    )
     return failed(
         scanned.subject,
-        words + _cause(stream) + _future(scanned),
+        text + _cause(stream) + _future_text(scanned),
         scanned.observed(f"message {largest.before_seq} time", moment(largest.before_ns)),
         scanned.observed(f"message {largest.stream_seq} time", moment(largest.at_ns)),
-        scanned.observed("inversions", len(over)),
+        scanned.observed("inversions", len(kept)),
         severity=_severity(largest.size_ns, window, params),
         measured=(largest.size_ns, params.integer("tolerance"), "duration"),
         between=(moment(min(times)), moment(max(times))),
@@ -51,37 +63,41 @@ def _finding(scanned: StoredStream, stream: Stream | None, over: Sequence[Invers
     )
 
 
-def _severity(size_ns: int, window: tuple[str, int] | None, params: Params) -> Severity:
-    if window and size_ns >= window[1]:
+def _severity(size_ns: int, window: _StreamWindow | None, params: Params) -> Severity:
+    if window and size_ns >= window.length_ns:
         return Severity.ERROR
-    if size_ns >= params.integer("warning") or (window and size_ns >= params.number("share") * window[1]):
+    if size_ns >= params.integer("warning") or (window and size_ns >= params.number("share") * window.length_ns):
         return Severity.WARNING
     return Severity.INFO
 
 
-def _shortest_window(stream: Stream | None) -> tuple[str, int] | None:
+def _shortest_window(stream: Stream | None) -> _StreamWindow | None:
     if stream is None:
         return None
-    lengths = {"duplicate_window": stream.config.duplicate_window_ns, "max_age": stream.config.max_age_ns}
-    return min(((name, ns) for name, ns in lengths.items() if ns > 0), key=lambda window: window[1], default=None)
+    config = stream.config
+    windows = (
+        _StreamWindow("duplicate_window", config.duplicate_window_ns),
+        _StreamWindow("max_age", config.max_age_ns),
+    )
+    return min((w for w in windows if w.length_ns > 0), key=lambda window: window.length_ns, default=None)
 
 
-def _where(over: Sequence[Inversion]) -> str:
-    return f"in {'at least ' * (len(over) == MAX_INVERSIONS)}{counted(len(over), 'place')}"
+def _places_text(kept: Sequence[Inversion]) -> str:
+    return f"in {'at least ' * (len(kept) == MAX_INVERSIONS)}{counted(len(kept), 'place')}"
 
 
-def _against(window: tuple[str, int] | None, size_ns: int) -> str:
-    if window is None or size_ns < window[1]:
+def _window_text(window: _StreamWindow | None, size_ns: int) -> str:
+    if window is None or size_ns < window.length_ns:
         return ""
-    return f", {compared(size_ns, window[1])} its {window[0]} of {span(window[1])}"
+    return f", {compared(size_ns, window.length_ns)} its {window.setting} of {span(window.length_ns)}"
 
 
-def _leader(stream: Stream | None, over: Sequence[Inversion]) -> str:
-    """The last change of leader is known, by the clock of the new one: the same that dated what came after it."""
+def _leader_text(stream: Stream | None, kept: Sequence[Inversion]) -> str:
+    """Half a sentence if the last election, by the clock of the new leader, was shortly before an inversion."""
     if stream is None or stream.cluster is None or stream.cluster.leader_since is None:
         return ""
     since, leader = stream.cluster.leader_since, stream.cluster.leader
-    after = [i for i in over if 0 <= (moment(i.at_ns) - since).total_seconds() <= _NEAR_S]
+    after = [i for i in kept if 0 <= (moment(i.at_ns) - since).total_seconds() <= _NEAR_S]
     return f", {leader} had become leader just before message {after[0].stream_seq:,}" if after else ""
 
 
@@ -93,10 +109,10 @@ def _cause(stream: Stream | None) -> str:
     return "a clock was set back, or the lead went to a server whose clock is behind"
 
 
-def _future(scanned: StoredStream) -> str:
+def _future_text(scanned: StoredStream) -> str:
     future = scanned.future
     if not future.count:
         return ""
     verb = "is" if future.count == 1 else "are"
-    words = f"; {counted(future.count, 'message')} up to {future.last_seq:,} {verb} dated in the future"
-    return f"{words}, by up to {span(future.farthest_ns)}"
+    text = f"; {counted(future.count, 'message')} up to {future.last_seq:,} {verb} dated in the future"
+    return f"{text}, by up to {span(future.farthest_ns)}"

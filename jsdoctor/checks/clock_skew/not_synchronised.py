@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.clock_skew.words import HOW_TO_MEASURE_BETTER, THIS_MACHINE, difference, doubt, listed
 from jsdoctor.checks.registry import check
-from jsdoctor.model.clock import OURS, Clocks, NtpTime, Offset
+from jsdoctor.model.clock import OWN_CLOCK, Clocks, NtpTime, Offset
 from jsdoctor.model.finding import Confidence, Finding, Observation, Severity, Subject, failed, passed, unknown
 from jsdoctor.model.host import HostFacts
 from jsdoctor.model.params import Params
@@ -16,15 +16,15 @@ HOW_TO_MEASURE = "name NTP servers that this machine can reach: --ntp HOST"
 
 @check("clock_skew.not_synchronised")
 def not_synchronised(clocks: Clocks, ntp: NtpTime, params: Params) -> Iterator[Finding]:
-    """Every clock that could be read against true time: whoever differs from that is the one who is wrong."""
-    yield _judged(THIS_MACHINE, OURS.against(ntp.offset), ntp, (), params)
+    """Compare every clock that could be read with true time: one that differs from it is wrong."""
+    yield _judged(THIS_MACHINE, OWN_CLOCK.against(ntp.offset), ntp, (), params)
     for clock in clocks.servers:
         yield _judged(clock.subject, clock.offset.against(ntp.offset), ntp, clock.observed, params)
 
 
 @check("clock_skew.kernel_not_synchronised")
 def kernel_not_synchronised(host: HostFacts, ntp: NtpTime | None) -> Iterator[Finding]:
-    """The state of this machine's clock as the kernel reports it. NTP servers show how far a clock is off, not this."""
+    """Judge this machine's clock by what its kernel reports. With NTP measurements `not_synchronised` judges it."""
     clock = host.last.clock
     if ntp is not None:
         return

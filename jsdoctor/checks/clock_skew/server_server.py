@@ -19,30 +19,32 @@ from jsdoctor.model.wording import compared, span
 _SEE_ALL = "use a login of the system account, or add --monitor http://HOST:8222 for each server"
 _STREAMS_NAMED = 3
 _EFFECTS = {
-    # The clock of the server that takes over is ahead of, or behind, that of the one before it.
-    ("duplicate_window", True): "when it leads, it forgets ids too early and stores retries twice",
-    ("duplicate_window", False): "when it leads, it keeps ids too long and drops what reuses them",
-    ("max_age", True): "it removes messages before their time",
-    ("max_age", False): "it keeps messages longer than they should be",
-    ("ack_wait", True): "when it leads, it redelivers messages that are still worked on",
-    ("ack_wait", False): "when it leads, it redelivers later than it should",
+    ("duplicate_window", "ahead"): "when it leads, it forgets ids too early and stores retries twice",
+    ("duplicate_window", "behind"): "when it leads, it keeps ids too long and drops what reuses them",
+    ("max_age", "ahead"): "it removes messages before their time",
+    ("max_age", "behind"): "it keeps messages longer than they should be",
+    ("ack_wait", "ahead"): "when it leads, it redelivers messages that are still worked on",
+    ("ack_wait", "behind"): "when it leads, it redelivers later than it should",
 }
+"""What happens if the clock of a server is ahead of, or behind, that of the leader before it, by setting."""
 
 
 @check("clock_skew.server_server")
 def server_server(clocks: Clocks, snapshots: SnapshotSeries | None, params: Params) -> Iterator[Finding]:
-    """Each server against the one with the middle clock of its cluster: where most agree, that is one of these."""
+    """Compare each server with the middle clock of its cluster: if most clocks agree, that is one of them."""
     clusters: dict[str, list[ServerClock]] = defaultdict(list)
     for clock in clocks.servers:
         clusters[clock.cluster].append(clock)
     # Servers without a cluster have no streams in common.
     for cluster in sorted(clusters.keys() - {""}):
-        yield from _compared(sorted(clusters[cluster], key=lambda c: c.offset.middle_ns), snapshots, params)
+        yield from _judge_cluster(sorted(clusters[cluster], key=lambda c: c.offset.middle_ns), snapshots, params)
     if not clocks.complete:
         yield from _unread(clusters, snapshots)
 
 
-def _compared(members: Sequence[ServerClock], snapshots: SnapshotSeries | None, params: Params) -> Iterator[Finding]:
+def _judge_cluster(
+    members: Sequence[ServerClock], snapshots: SnapshotSeries | None, params: Params
+) -> Iterator[Finding]:
     if len(members) == 1:
         return
     middle = members[(len(members) - 1) // 2]
@@ -75,7 +77,7 @@ def _finding(clock: ServerClock, middle: ServerClock, snapshots: SnapshotSeries 
         severity=severity,
         measured=(offset.middle_ns, params.integer("tolerance"), "duration"),
         uncertainty=offset.bound_ns,
-        remedy={"streams": _led(snapshots, clock.name), "to": middle.name if _can_choose(clock, middle) else ""},
+        remedy={"streams": _movable(snapshots, clock.name), "to": middle.name if _can_choose(clock, middle) else ""},
     )
 
 
@@ -89,10 +91,11 @@ def _effect(window: CountedWindow | None, offset_ns: int) -> str:
     if window is None:
         return ""
     length = f"the {window.setting} of {span(window.length_ns)} of {window.subject.label}"
-    return f", {compared(abs(offset_ns), window.length_ns)} {length}: {_EFFECTS[window.setting, offset_ns > 0]}"
+    effect = _EFFECTS[window.setting, "ahead" if offset_ns > 0 else "behind"]
+    return f", {compared(abs(offset_ns), window.length_ns)} {length}: {effect}"
 
 
-def _led(snapshots: SnapshotSeries | None, server: str) -> list[str]:
+def _movable(snapshots: SnapshotSeries | None, server: str) -> list[str]:
     """Some streams that the server leads and that others could lead."""
     streams = snapshots.last.led_streams() if snapshots else ()
     led = [s.name for s in streams if s.cluster and s.cluster.leader == server and s.cluster.replicas]
@@ -100,7 +103,7 @@ def _led(snapshots: SnapshotSeries | None, server: str) -> list[str]:
 
 
 def _unread(clusters: dict[str, list[ServerClock]], snapshots: SnapshotSeries | None) -> Iterator[Finding]:
-    """Servers that are known to be there and whose clock was not seen; and a server whose company is not."""
+    """`unknown` for known servers whose clock was not read, and for the only server of a cluster that reported one."""
     groups = [s.cluster for s in snapshots.last.streams if s.cluster] if snapshots else []
     known = {peer.name for group in groups for peer in group.replicas} | {group.leader for group in groups}
     seen = {clock.name for members in clusters.values() for clock in members}
@@ -115,7 +118,7 @@ _ACKNOWLEDGED = ("explicit", "all")
 
 
 class CountedWindow(msgspec.Struct, frozen=True):
-    """One setting whose time the servers of a group count, each by its own clock."""
+    """A setting that is a length of time, which each server of the Raft group measures by its own clock."""
 
     length_ns: int
     setting: str
@@ -123,9 +126,9 @@ class CountedWindow(msgspec.Struct, frozen=True):
 
 
 def shortest_window(snapshot: ClusterSnapshot, server: str) -> CountedWindow | None:
-    """The shortest on any stream or consumer that this server shares with others.
+    """The shortest window of the streams and consumers that this server shares with others.
 
-    What lives on one server only is reckoned with one clock, whatever that shows.
+    Those on a single server are left out: only one clock measures them.
     """
     return min(_windows(snapshot, server), key=lambda window: window.length_ns, default=None)
 

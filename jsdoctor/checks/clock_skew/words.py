@@ -14,11 +14,11 @@ THIS_MACHINE = Subject(kind="client", name="this machine")
 
 _NAMES_SHOWN = 3
 _STEPS = ((60_000_000_000, 1_000_000_000), (1_000_000_000, 1_000_000), (1_000_000, 10_000), (1_000, 1_000))
-"""From what length on it is rounded to what, all in nanoseconds: shown is what a person compares."""
+"""The smallest length, and the step that lengths from there on are rounded to, both in nanoseconds."""
 
 
 def difference(offset: Offset, other: str) -> str:
-    """`5s ahead of n1's (±310µs)`."""
+    """Such as `5s ahead of n1's (±310µs)`."""
     return f"{_apart(offset)} {other} (±{_bound(offset)})"
 
 
@@ -34,7 +34,7 @@ def _apart(offset: Offset) -> str:
 
 
 def _bound(offset: Offset) -> str:
-    """Rounded up: it is a promise."""
+    """The bound, rounded up so that it still holds."""
     step = _step(offset.bound_ns)
     return span(-(-offset.bound_ns // step) * step)
 

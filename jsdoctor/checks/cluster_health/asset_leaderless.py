@@ -83,7 +83,7 @@ def asset_leaderless(
 
 
 def _offline(asset: Asset, server: Server) -> Finding:
-    """A server that does not know its settings lists it as if it led it, and refuses its clients (10194, 10195)."""
+    """A server that lacks the asset's API level lists it as if it led it, and refuses its clients (10194, 10195)."""
     return failed(
         asset.subject,
         f"it needs API level {required_level(asset)} and {server.name} of version {server.version} has"
@@ -100,7 +100,7 @@ def _judged(asset: Asset, stream: Stream, history: EarlierReadings, beginnings: 
     if asset.has_leader and not asset.from_leader:
         return unknown(subject, f"its leader {leader} did not report it", "see the gaps of this run")
     if asset.has_leader:
-        return lost_majority(asset, history, silence_ns) or _late(asset, silence_ns) or passed(subject)
+        return lost_majority(asset, history, silence_ns) or _may_lose_majority(asset, silence_ns) or passed(subject)
     if any(earlier.has_leader for earlier in history.before(asset)):
         return suspected(subject, "it lost its leader between the samples: an election may be going on", _AGAIN)
     absence = LeaderAbsence(asset, stream)
@@ -118,7 +118,7 @@ def _judged(asset: Asset, stream: Stream, history: EarlierReadings, beginnings: 
     return _leaderless(absence, absence.why(silence_ns), None)
 
 
-def _late(asset: Asset, silence_ns: int) -> Finding | None:
+def _may_lose_majority(asset: Asset, silence_ns: int) -> Finding | None:
     """A leader that may be losing its majority: several heartbeat responses in a row are missing."""
     peers = asset.cluster.replicas if asset.cluster else ()
     late = sum(is_late(peer, silence_ns) for peer in peers)
@@ -150,9 +150,9 @@ def _leaderless(absence: LeaderAbsence, why: str, severity: Severity | None) -> 
 
 @check("cluster_health.two_leaders")
 def two_leaders(trend: Trend, params: Params) -> Iterator[Finding]:
-    """Compare all samples: after a partition the old leader may still act as leader for seconds (server: raft.go).
+    """Servers that report to lead the same asset in every sample.
 
-    One sample is therefore no proof.
+    One sample is no proof: after a partition the old leader may act as leader for seconds (server: raft.go).
     """
     for history in histories_of(trend):
         readings = history.readings
@@ -178,7 +178,7 @@ def _leaders(asset: Asset) -> set[str]:
 
 
 def _may_be_electing(readings: Sequence[Stream] | Sequence[Consumer], names: str, silence_ns: int) -> Finding | None:
-    """That several leaders may be none yet, or the old and the new one: then it is over within `silence_ns`.
+    """A suspicion if the state may end within `silence_ns`: no leader elected yet, or the old and the new one.
 
     A server whose Raft node does not run names itself, without peers (server: jetstream_cluster.go clusterInfo). In a
     cold start all members do so at once, and the servers that a stream of one replica has just left.
@@ -204,18 +204,24 @@ def quorum_lost_logged(logs: LogEvidence) -> Iterator[Finding]:
     """The last leader logs the loss once, ten to twenty seconds later (server: sendStreamLostQuorumAdvisory)."""
     for incident in log_incidents(logs, *_LOST, calm=False):
         effect = "nothing was delivered" if incident.subject.kind == "consumer" else "nothing was stored or delivered"
-        severity, then = incident.severity(), f"{effect} without a majority: bring back its servers or their network"
+        severity, explanation = (
+            incident.severity(),
+            f"{effect} without a majority: bring back its servers or their network",
+        )
         if incident.unresolved and _led_elsewhere(logs, incident):
-            severity, then = Severity.WARNING, "another server led it meanwhile: this one had lost the majority"
-        elif incident.unresolved and len(logs.servers) == 1 and _meta_again(logs, incident):
-            severity, then = Severity.WARNING, "its new leader may be in a log that was not read"
-        yield detailed_finding(incident, "no quorum", then, severity)
+            severity, explanation = Severity.WARNING, "another server led it meanwhile: this one had lost the majority"
+        elif incident.unresolved and len(logs.servers) == 1 and _meta_leader_found_later(logs, incident):
+            severity, explanation = Severity.WARNING, "its new leader may be in a log that was not read"
+        yield detailed_finding(incident, "no quorum", explanation, severity)
     for burst in bursts(logs, "stream-list-incomplete", "consumer-list-incomplete"):
-        then = "their streams or servers had no leader or were too busy; lists and reports missed them"
-        yield detailed_finding(burst, "some leaders did not respond when assets were listed", then, Severity.INFO)
+        explanation = "their streams or servers had no leader or were too busy; lists and reports missed them"
+        yield detailed_finding(
+            burst, "some leaders did not respond when assets were listed", explanation, Severity.INFO
+        )
 
 
 def _led_elsewhere(logs: LogEvidence, incident: LogIncident) -> bool:
+    """Whether a server that did not lose the majority led the asset about that time or later."""
     since = min(interval.began.us for interval in incident.unresolved) - 2 * AROUND_US
     lost = {interval.logged_by for interval in incident.unresolved}
     return any(
@@ -227,7 +233,7 @@ def _led_elsewhere(logs: LogEvidence, incident: LogIncident) -> bool:
     )
 
 
-def _meta_again(logs: LogEvidence, incident: LogIncident) -> bool:
+def _meta_leader_found_later(logs: LogEvidence, incident: LogIncident) -> bool:
     """Whether a meta leader was found later on: then servers see each other again."""
     last = max(interval.last.us for interval in incident.unresolved)
     return any(group.kind == "meta" and group.last and group.last.us > last for group in logs.leaderships)
@@ -248,7 +254,7 @@ class Beginnings:
             self._members[member.group].append(member)
 
     def why(self, asset: Asset, history: EarlierReadings) -> str | None:
-        """Why it may have no leader for a moment; None where nothing has just begun."""
+        """Why an asset may lack a leader for a moment only; None where neither group nor server has just begun."""
         watched = history.watched_ns(asset)
         if watched < _HEARTBEAT_NS:
             return f"in samples that are {span(watched)} apart, less than a heartbeat"

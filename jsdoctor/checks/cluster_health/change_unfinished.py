@@ -16,7 +16,7 @@ _COPYING = "catchup"
 
 @check("cluster_health.change_unfinished")
 def change_unfinished(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
-    """Only servers of 2.15 and newer say where an asset shall be. To copy a large stream takes hours."""
+    """Judge the age of a move. Only servers from 2.15 on report one; to copy a large stream takes hours."""
     for asset in snapshots.last.led_assets():
         desired = asset.cluster.desired if asset.cluster else None
         if desired is not None and desired.created is not None:
@@ -30,10 +30,10 @@ def _judged(asset: Stream | Consumer, desired: DesiredPlacement, age_ns: int, li
         return passed(asset.subject)
     servers = ", ".join(peer.name for peer in desired.replicas)
     reason = status.description + (f" ({status.err})" if status.err else "")
-    told = f"; its leader reports: {reason}" if reason else ""
+    report = f"; its leader reports: {reason}" if reason else ""
     return failed(
         asset.subject,
-        f"its move to {servers} began {span(age_ns)} ago and has not ended{told}; until then other moves are refused",
+        f"its move to {servers} began {span(age_ns)} ago and has not ended{report}; until then other moves are refused",
         asset.observed("cluster.desired.status", reason),
         severity=Severity.INFO if status.type == _COPYING and not status.err else None,
         measured=(age_ns, limit_ns, "duration"),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from jsdoctor.checks.cluster_health.links import Members, clusters, configured_gateways, in_roll_out, parted
+from jsdoctor.checks.cluster_health.links import Members, clusters, configured_gateways, in_roll_out, value_list
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Observation, Severity, failed, passed, unknown
 from jsdoctor.model.links import Links
@@ -26,7 +26,7 @@ class Difference(msgspec.Struct, frozen=True):
 
 @check("cluster_health.configuration_differs")
 def configuration_differs(servers: Servers, links: Links | None, params: Params) -> Iterator[Finding]:
-    """Names and ports in a file make each server's config_digest its own: only what can be read is compared."""
+    """Compare single settings: the config_digest differs between servers, as their files have names and ports."""
     for group in clusters(servers):
         if len(group.servers) < 2:
             continue
@@ -50,7 +50,7 @@ def _settings(servers: Sequence[Server]) -> Iterator[Difference]:
         stated = {server.name: word for server in servers if (word := setting.word(server)) is not None}
         if len(set(stated.values())) > 1:
             yield Difference(
-                f"{setting.name} differs ({parted(_grouped(stated))}): {setting.effect}",
+                f"{setting.name} differs ({value_list(_by_value(stated))}): {setting.effect}",
                 setting.severity,
                 tuple(s.observed(setting.path or setting.name, stated[s.name]) for s in servers if s.name in stated),
             )
@@ -66,10 +66,10 @@ def _limits(servers: Sequence[Server], ratio: float) -> Iterator[Difference]:
     for name, limits in by_limit.items():
         sizes = [limit for _, limit in limits]
         if min(sizes) < ratio * max(sizes):
-            words = {server.name: f"{limit:,}" for server, limit in limits}
+            shown = {server.name: f"{limit:,}" for server, limit in limits}
             yield Difference(
-                f"{name} differs ({parted(_grouped(words))}): the smallest one fills up while the others have room,"
-                " and streams whose replicas are there stop with it",
+                f"{name} differs ({value_list(_by_value(shown))}): the smallest one fills up while the others have"
+                " room, and streams whose replicas are there stop with it",
                 Severity.INFO,
                 tuple(server.observed(name, limit) for server, limit in limits),
             )
@@ -82,23 +82,25 @@ def _gateway_links(servers: Sequence[Server], links: Links | None) -> Iterator[D
     if len(configured) != 1:
         return
     for remote in sorted(configured.pop()):
-        up = {
+        connected = {
             s.name: any(g.cluster == remote and g.outbound for g in server_links[s.name].gateways or ())
             for s in servers
             if s.name in server_links and server_links[s.name].gateways is not None
         }
-        if len(set(up.values())) > 1:
-            down = [name for name, connected in up.items() if not connected]
+        if len(set(connected.values())) > 1:
+            down = [name for name, is_connected in connected.items() if not is_connected]
             verb = "has" if len(down) == 1 else "have"
             yield Difference(
                 f"{', '.join(down)} {verb} no connection to the cluster {remote}, which other servers reach: clients"
                 " there cannot",
                 Severity.WARNING,
-                tuple(s.observed(f"outbound_gateways.{remote}", up[s.name]) for s in servers if s.name in up),
+                tuple(
+                    s.observed(f"outbound_gateways.{remote}", connected[s.name]) for s in servers if s.name in connected
+                ),
             )
 
 
-def _grouped(stated: Mapping[str, str]) -> dict[str, list[str]]:
+def _by_value(stated: Mapping[str, str]) -> dict[str, list[str]]:
     groups: dict[str, list[str]] = defaultdict(list)
     for name, word in stated.items():
         groups[word].append(name)
@@ -107,11 +109,11 @@ def _grouped(stated: Mapping[str, str]) -> dict[str, list[str]]:
 
 def _finding(group: Members, differences: Sequence[Difference], rolling: bool) -> Finding:
     worst = Severity.INFO if rolling else max((d.severity for d in differences), key=lambda severity: severity.rank)
-    of = f"of the servers of {group.name}, " if group.subject.name else ""
+    servers_text = f"of the servers of {group.name}, " if group.subject.name else ""
     late = "; a change seems to be under way, as some servers were started or reloaded lately" if rolling else ""
     return failed(
         group.subject,
-        of + "; ".join(difference.text for difference in differences) + late,
+        servers_text + "; ".join(difference.text for difference in differences) + late,
         *(observation for difference in differences for observation in difference.evidence),
         severity=worst,
         measured=(len(differences), 0, "count"),
@@ -132,11 +134,11 @@ class ComparedSetting(msgspec.Struct, frozen=True):
     severity: Severity = Severity.WARNING
 
 
-def _of_varz(read: Callable[[Varz], object]) -> Word:
+def _read_varz(read: Callable[[Varz], object]) -> Word:
     return lambda server: _worded(read(server.varz)) if server.varz else None
 
 
-def _of_jetstream(read: Callable[[JetStreamConfig], object]) -> Word:
+def _read_jetstream(read: Callable[[JetStreamConfig], object]) -> Word:
     return lambda server: (
         _worded(read(stats.config)) if (stats := server.jetstream) and stats.config and not stats.disabled else None
     )
@@ -159,24 +161,24 @@ def _worded(value: object) -> str:
 SETTINGS = (
     ComparedSetting(
         "max_payload",
-        _of_varz(lambda varz: varz.max_payload),
+        _read_varz(lambda varz: varz.max_payload),
         "whether a large message is taken depends on the server that the client is connected to",
     ),
     ComparedSetting(
         "authentication",
-        _of_varz(lambda varz: varz.auth_required),
+        _read_varz(lambda varz: varz.auth_required),
         "some servers let in who others keep out",
         path="auth_required",
     ),
     ComparedSetting(
         "TLS for clients",
-        _of_varz(lambda varz: varz.tls_required),
+        _read_varz(lambda varz: varz.tls_required),
         "clients that are moved to another server cannot connect, or go on in clear text",
         path="tls_required",
     ),
     ComparedSetting(
         "verification of client certificates",
-        _of_varz(lambda varz: varz.tls_verify),
+        _read_varz(lambda varz: varz.tls_verify),
         "clients that are moved to another server cannot connect, or need no certificate any more",
         path="tls_verify",
     ),
@@ -188,19 +190,19 @@ SETTINGS = (
     ),
     ComparedSetting(
         "gateways",
-        _of_varz(lambda varz: ", ".join(sorted(r.name for r in varz.gateway.gateways)) if varz.gateway else ""),
+        _read_varz(lambda varz: ", ".join(sorted(r.name for r in varz.gateway.gateways)) if varz.gateway else ""),
         "clients reach other clusters through some servers and not through others",
         path="gateway.gateways",
     ),
     ComparedSetting(
         "the JetStream domain",
-        _of_jetstream(lambda config: config.domain),
+        _read_jetstream(lambda config: config.domain),
         "requests that name the domain get a response from some servers and not from others",
         path="jetstream.config.domain",
     ),
     ComparedSetting(
         "unique_tag",
-        _of_jetstream(lambda config: config.unique_tag),
+        _read_jetstream(lambda config: config.unique_tag),
         "which streams can be placed, and where, depends on the server that leads the meta group",
         path="jetstream.config.unique_tag",
     ),
@@ -213,39 +215,39 @@ SETTINGS = (
     ),
     ComparedSetting(
         "sync_always",
-        _of_jetstream(lambda config: config.sync_always),
+        _read_jetstream(lambda config: config.sync_always),
         "how much a power cut can take depends on where a stream is placed",
         path="jetstream.config.sync_always",
         severity=Severity.INFO,
     ),
     ComparedSetting(
         "sync_interval",
-        _of_jetstream(lambda config: span(config.sync_interval_ns)),
+        _read_jetstream(lambda config: span(config.sync_interval_ns)),
         "how much a power cut can take depends on where a stream is placed",
         path="jetstream.config.sync_interval",
         severity=Severity.INFO,
     ),
     ComparedSetting(
         "max_connections",
-        _of_varz(lambda varz: varz.max_connections),
+        _read_varz(lambda varz: varz.max_connections),
         "when a server is lost, its clients may find no room on the others",
         severity=Severity.INFO,
     ),
     ComparedSetting(
         "max_pending",
-        _of_varz(lambda varz: varz.max_pending),
+        _read_varz(lambda varz: varz.max_pending),
         "some servers cut off a slow consumer earlier than others",
         severity=Severity.INFO,
     ),
     ComparedSetting(
         "write_deadline",
-        _of_varz(lambda varz: span(varz.write_deadline_ns)),
+        _read_varz(lambda varz: span(varz.write_deadline_ns)),
         "some servers cut off a slow consumer earlier than others",
         severity=Severity.INFO,
     ),
     ComparedSetting(
         "max_control_line",
-        _of_varz(lambda varz: varz.max_control_line),
+        _read_varz(lambda varz: varz.max_control_line),
         "long subjects pass some servers and not others",
         severity=Severity.INFO,
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from jsdoctor.checks.cluster_health.links import all_young, by_server
+from jsdoctor.checks.cluster_health.links import any_young, by_server
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, failed, passed, unknown
 from jsdoctor.model.links import Links, ServerLinks
@@ -34,12 +34,12 @@ def domain_shared(topology: Topology, servers: Servers, links: Links, params: Pa
             yield passed(subject)
         elif any(name not in server_links or server_links[name].leafs is None for name in site.servers):
             yield unknown(subject, "its leaf node connections were not read", "see the gaps of this run")
-        elif not (clashing := _clashing(site, twins, _shares_system_account(members, server_links))):
+        elif not (competing := _competing_domains(site, twins, _shares_system_account(members, server_links))):
             yield passed(subject)
-        elif all_young(members, params.integer("start_up")):
+        elif any_young(members, params.integer("start_up")):
             yield unknown(subject, "a server has just started and may still join the other", "run again in a minute")
         else:
-            yield _finding(site, subject, clashing, members)
+            yield _finding(site, subject, competing, members)
 
 
 def _shares_system_account(members: Sequence[Server], links: Mapping[str, ServerLinks]) -> bool:
@@ -50,15 +50,15 @@ def _shares_system_account(members: Sequence[Server], links: Mapping[str, Server
     )
 
 
-def _clashing(site: Domain, twins: Sequence[Domain], shared: bool) -> list[Domain]:
-    """The hubs that respond to the same requests; else the other sites that respond to requests to the domain name."""
+def _competing_domains(site: Domain, twins: Sequence[Domain], shared: bool) -> list[Domain]:
+    """The hubs with the same domain, if the system account crosses the link; else the other sites with the domain."""
     hubs = [twin for twin in twins if shared and not twin.is_site]
     return hubs or [twin for twin in twins if site.name and twin.is_site]
 
 
-def _finding(site: Domain, subject: Subject, clashing: Sequence[Domain], members: Sequence[Server]) -> Finding:
-    with_hub = not clashing[0].is_site
-    others = ", ".join(", ".join(other.servers) for other in clashing)
+def _finding(site: Domain, subject: Subject, competing: Sequence[Domain], members: Sequence[Server]) -> Finding:
+    with_hub = not competing[0].is_site
+    others = ", ".join(", ".join(other.servers) for other in competing)
     named = f"has the JetStream domain {site.name}" if site.name else "has no JetStream domain, as its hub,"
     return failed(
         subject,
@@ -71,5 +71,5 @@ def _finding(site: Domain, subject: Subject, clashing: Sequence[Domain], members
         ),
         *(member.observed("jetstream.config.domain", site.name) for member in members),
         severity=None if with_hub else Severity.WARNING,
-        measured=(1 + len(clashing), 1, "count"),
+        measured=(1 + len(competing), 1, "count"),
     )

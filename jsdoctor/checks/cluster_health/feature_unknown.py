@@ -20,7 +20,7 @@ Asset = Stream | Consumer
 def feature_unknown(
     snapshots: SnapshotSeries, servers: Servers | None, connected: ConnectedServer | None
 ) -> Iterator[Finding]:
-    """An older server reads the configuration and leaves out the fields that it does not know (encoding/json)."""
+    """Compare API levels: an older server ignores fields of a configuration that it does not know (encoding/json)."""
     by_name = {server.name: server for server in servers.servers} if servers else {}
     behind: dict[str, list[Asset]] = defaultdict(list)
     for asset in filter(required_level, snapshots.last.led_assets()):
@@ -33,9 +33,9 @@ def feature_unknown(
                         behind[name].append(asset)
             yield _judged(asset, holder.version, level_of(holder))
         elif connected is not None and not by_name:
-            yield _as_an_account(asset, connected)
+            yield _judged_by_connected_server(asset, connected)
     for name in sorted(behind):
-        yield _behind(by_name[name], behind[name])
+        yield _follower_finding(by_name[name], behind[name])
 
 
 def _followers(asset: Asset) -> Iterable[str]:
@@ -56,8 +56,8 @@ def _judged(asset: Asset, version: str, level: int | None) -> Finding:
     )
 
 
-def _as_an_account(asset: Asset, connected: ConnectedServer) -> Finding:
-    """The leader may have another version than the server of the connection: what it shows of the settings decides."""
+def _judged_by_connected_server(asset: Asset, connected: ConnectedServer) -> Finding:
+    """Judge by the version of the connected server, unless the leader's reply shows that the leader is newer."""
     level = level_of_version(connected.version)
     if level is None or level >= required_level(asset):
         return passed(asset.subject)  # what is offline is listed as such
@@ -88,7 +88,7 @@ def shows_new_settings(asset: Asset) -> bool:
     )
 
 
-def _behind(server: Server, assets: list[Asset]) -> Finding:
+def _follower_finding(server: Server, assets: list[Asset]) -> Finding:
     needed, level = max(map(required_level, assets)), level_of(server)
     names = ", ".join(asset.subject.label for asset in assets[:_SHOWN])
     more = f" and {counted(len(assets) - _SHOWN, 'other')}" if len(assets) > _SHOWN else ""

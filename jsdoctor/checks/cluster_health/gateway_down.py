@@ -7,7 +7,7 @@ from datetime import datetime
 
 from jsdoctor.checks.cluster_health.links import (
     LinksOverTime,
-    all_young,
+    any_young,
     by_server,
     clusters,
     configured_gateways,
@@ -21,7 +21,7 @@ from jsdoctor.model.params import Params
 from jsdoctor.model.server import Servers
 from jsdoctor.model.server_past import ServerPast
 
-_THEN = (
+_EFFECT = (
     "messages between the clusters are not delivered, JetStream requests that need the other side fail, and its servers"
     " count as dead in the meta group"
 )
@@ -29,7 +29,7 @@ _THEN = (
 
 @check("cluster_health.gateway_down")
 def gateway_down(servers: Servers, links: Links, params: Params) -> Iterator[Finding]:
-    """A gateway that only some servers are connected through is JSD710's: clients of the others are cut off."""
+    """Gateways that no server of the cluster is connected through. JSD710 judges those that some servers are."""
     server_links = by_server(links)
     for group in clusters(servers):
         wanted = {remote for server in group.servers for remote in configured_gateways(server)} - {group.name}
@@ -40,17 +40,17 @@ def gateway_down(servers: Servers, links: Links, params: Params) -> Iterator[Fin
             yield unknown(group.subject, "the gateways of its servers were not read", "see the gaps of this run")
         elif not (down := gateways_down(group, links)):
             yield passed(group.subject)
-        elif all_young(group.servers, params.integer("start_up")):
+        elif any_young(group.servers, params.integer("start_up")):
             yield unknown(group.subject, "a server has just started and may still connect", "run again in a minute")
         else:
-            names = ", ".join(candidate.remote for candidate in down)
+            names = ", ".join(gateway.remote for gateway in down)
             yield failed(
                 group.subject,
-                f"no server of {group.name} has a gateway connection to {names}: {_THEN}",
+                f"no server of {group.name} has a gateway connection to {names}: {_EFFECT}",
                 *(
-                    links.observed(f"outbound_gateways.{candidate.remote}", None)
-                    for candidate in down
-                    for links in candidate.told
+                    links.observed(f"outbound_gateways.{gateway.remote}", None)
+                    for gateway in down
+                    for links in gateway.reporting
                 ),
                 measured=(len(down), 0, "count"),
             )
@@ -58,7 +58,7 @@ def gateway_down(servers: Servers, links: Links, params: Params) -> Iterator[Fin
 
 @check("cluster_health.gateway_down_history")
 def gateway_down_history(past: ServerPast) -> Iterator[Finding]:
-    """Metrics show the configured gateways that are connected, and so those that were: not those that never were."""
+    """Gateways that were connected earlier. Metrics show connected gateways only, so not those that never were."""
     known = {link.server.name: link for link in links_over_time(past)}
     for group in clusters(Servers(past.samples[-1].servers)):
         members = [known[server.name] for server in group.servers if server.name in known]
@@ -68,7 +68,7 @@ def gateway_down_history(past: ServerPast) -> Iterator[Finding]:
             names = ", ".join(f"{remote} (last seen at {at:%Y-%m-%d %H:%M} UTC)" for remote, at in sorted(lost.items()))
             yield failed(
                 group.subject,
-                f"no server of {group.name} has a gateway connection to {names} any more: {_THEN}",
+                f"no server of {group.name} has a gateway connection to {names} any more: {_EFFECT}",
                 *(
                     member.present[-1].observed(f"outbound_gateways.{remote}", None)
                     for remote in sorted(lost)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import reduce
 from operator import or_
 
-from jsdoctor.checks.cluster_health.links import LinksOverTime, all_young, before_fall, by_server, links_over_time
+from jsdoctor.checks.cluster_health.links import LinksOverTime, any_young, before_fall, by_server, links_over_time
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.links import Leaf, Links
@@ -35,7 +35,7 @@ def hub_lost(servers: Servers, links: Links, params: Params) -> Iterator[Finding
         missing = wanted - Counter(leaf.account for leaf in listed if leaf.is_spoke)
         if not missing:
             yield passed(server.subject)
-        elif all_young([server], params.integer("start_up")):
+        elif any_young([server], params.integer("start_up")):
             yield unknown(server.subject, "it has just started and may still connect", "run again in a minute")
         else:
             accounts = ", ".join(sorted(missing))
@@ -60,26 +60,26 @@ def leaf_lost_history(past: ServerPast) -> Iterator[Finding]:
     known = [link for link in links_over_time(past) if all(links.leafs is not None for links in link.present)]
     lost = {links.server.name: _lost(links) for links in known}
     gained = sum((_gained(links) for links in known), Counter[str]())
-    for candidate in known:
-        missing = lost[candidate.server.name] - gained
+    for history in known:
+        missing = lost[history.server.name] - gained
         if missing:
-            yield _leafs_gone(candidate, missing)
-        elif any(links.leafs for links in candidate.earlier):
-            yield passed(candidate.server.subject)
+            yield _leafs_gone(history, missing)
+        elif any(links.leafs for links in history.earlier):
+            yield passed(history.server.subject)
 
 
 def _by_account(leafs: Iterable[Leaf] | None) -> Counter[str]:
     return Counter(leaf.account for leaf in leafs or ())
 
 
-def _now(links_over_time: LinksOverTime) -> Counter[str]:
+def _present_counts(links_over_time: LinksOverTime) -> Counter[str]:
     """The most connections of each account in the present samples."""
     return reduce(or_, (_by_account(links.leafs) for links in links_over_time.present))
 
 
 def _lost(links_over_time: LinksOverTime) -> Counter[str]:
-    """How many connections of each account a server had before they fell to what they are now."""
-    now = _now(links_over_time)
+    """By account, how many connections fewer a server has than before their number fell."""
+    now = _present_counts(links_over_time)
     earlier = [_by_account(links.leafs) for links in links_over_time.earlier if links.leafs is not None]
     accounts = {account for counts in earlier for account in counts}
     before = {account: before_fall([counts[account] for counts in earlier], now[account]) for account in accounts}
@@ -87,21 +87,21 @@ def _lost(links_over_time: LinksOverTime) -> Counter[str]:
 
 
 def _gained(links_over_time: LinksOverTime) -> Counter[str]:
-    """How many connections of each account a server has more than in its earliest sample."""
+    """By account, how many connections more a server has than in its earliest sample."""
     first = next((links.leafs for links in links_over_time.earlier if links.leafs is not None), ())
-    return _now(links_over_time) - _by_account(first)
+    return _present_counts(links_over_time) - _by_account(first)
 
 
 def _leafs_gone(links_over_time: LinksOverTime, missing: Counter[str]) -> Finding:
-    enough = _now(links_over_time) + missing
+    enough = _present_counts(links_over_time) + missing
     had = [links for links in links_over_time.earlier if _by_account(links.leafs) >= enough][-1]
     here = {leaf.name for leaf in links_over_time.present[-1].leafs or ()}
     names = {leaf.name for leaf in had.leafs or () if leaf.account in missing} - here - {""}
-    to = f", to {', '.join(sorted(names))}" if names else ""
+    ends = f", to {', '.join(sorted(names))}" if names else ""
     return failed(
         links_over_time.server.subject,
         f"{missing.total():,} leaf node connections that it had until {had.at:%Y-%m-%d %H:%M} UTC are gone"
-        f" (account {', '.join(sorted(missing))}{to}): nothing goes over them, and mirrors and sources across them"
+        f" (account {', '.join(sorted(missing))}{ends}): nothing goes over them, and mirrors and sources across them"
         " stall, unless the other side was switched off on purpose",
         had.observed("leafs", len(had.leafs or ())),
         links_over_time.present[-1].observed("leafs", len(links_over_time.present[-1].leafs or ())),

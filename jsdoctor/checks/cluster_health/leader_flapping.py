@@ -30,13 +30,13 @@ from jsdoctor.model.trend import Trend
 from jsdoctor.model.wording import counted, span
 
 _PER_RESTART = 2
-"""Terms that one restarting server may cost a group: its leaders move, and a first vote may be split."""
+"""Number of terms that one restart may cause in a group: its leader moves, and a first vote may be split."""
 
 _SETTLED = ("LEADER", "FOLLOWER")
 """States whose term counts. A candidate without contact to others raises its own term without any election."""
 
 GroupKey = tuple[str, str]
-"""Account or server, and group: the names of groups are random and unique, but for the meta group."""
+"""Account or server, and group. Names of groups are unique, except that of the meta group."""
 
 
 class Elections(msgspec.Struct, frozen=True, gc=False):
@@ -57,9 +57,9 @@ class Elections(msgspec.Struct, frozen=True, gc=False):
 
 
 def elections(groups: RaftGroups) -> Iterator[Elections]:
-    """Every group of the newest sample: the member whose term grew most since it was first seen.
+    """Each group of the newest sample, by the member whose term grew most since it was first seen.
 
-    Each member is compared with itself: every JetStream domain has a meta group of the same name.
+    A member is compared with itself only, as every JetStream domain has a meta group of the same name.
     """
     firsts: dict[GroupKey, RaftMember] = {}
     for sample in reversed(groups.samples[:-1]):
@@ -70,15 +70,16 @@ def elections(groups: RaftGroups) -> Iterator[Elections]:
             first = firsts.get((last.server, last.group), last)
             key = (last.account, last.group)
             known = elections_by_group.get(key)
-            if known is None or _more(first, last, known):
+            if known is None or _grew_more(first, last, known):
                 elections_by_group[key] = Elections(first, last)
     return iter(elections_by_group.values())
 
 
-def _more(first: RaftMember, last: RaftMember, known: Elections) -> bool:
-    term, most = last.state.term, known.last.state.term
-    grown, before = term - first.state.term, most - known.first.state.term
-    return grown > before or (grown == before and term > most)
+def _grew_more(first: RaftMember, last: RaftMember, known: Elections) -> bool:
+    """Whether the term grew more than in `known`, or as much to a higher term."""
+    term, known_term = last.state.term, known.last.state.term
+    growth, known_growth = term - first.state.term, known_term - known.first.state.term
+    return growth > known_growth or (growth == known_growth and term > known_term)
 
 
 class Restarts:
@@ -98,22 +99,22 @@ class Restarts:
             members[member.account, member.group].add(member.server)
         return members
 
-    def _since(self, moment: datetime, group: RaftMember) -> int:
+    def _starts_after(self, moment: datetime, group: RaftMember) -> int:
         members = self._members[group.account, group.group]
         return sum(self._started[name] > moment for name in members if name in self._started)
 
-    def allowed(self, elections: Elections, params: Params) -> int | None:
-        """From how many elections on they are too many; None when there were not that many in any `window`."""
-        most = params.integer("elections")
+    def exceeded_limit(self, elections: Elections, params: Params) -> int | None:
+        """The number of elections per `window` that is too many, raised for restarts; None if it is not reached."""
+        limit = params.integer("elections")
         count = elections.count * min(1.0, params.integer("window") / elections.elapsed_ns)
-        if count < most:
+        if count < limit:
             return None
-        most += _PER_RESTART * self._since(elections.first.at, elections.last)
-        return most if count >= most else None
+        limit += _PER_RESTART * self._starts_after(elections.first.at, elections.last)
+        return limit if count >= limit else None
 
 
 def per_day(term: int, since: datetime, now: datetime) -> float:
-    """Elections a day over the life of a group; those of its first hour count as one hour's."""
+    """Elections a day over the life of a group; a group younger than an hour counts as one hour old."""
     return term * 86_400 / max((now - since).total_seconds(), 3_600.0)
 
 
@@ -132,7 +133,7 @@ def leader_flapping(
         if (asset is None and not meta) or election.last.state.size == _SINGLE:
             continue
         subject = CLUSTER if asset is None else asset.subject
-        too_many = restarts.allowed(election, params)
+        too_many = restarts.exceeded_limit(election, params)
         if too_many is not None:
             first, last = election.first, election.last
             what = "streams and consumers cannot be created or changed" if meta else "nothing is stored or delivered"
@@ -147,20 +148,20 @@ def leader_flapping(
                 measured=(election.count, too_many, "count"),
                 between=(first.at, last.at),
             )
-        elif asset is not None and _was_restless(asset, election, params):
-            yield _restless(asset, election, params)
+        elif asset is not None and _elected_often_on_average(asset, election, params):
+            yield _average_finding(asset, election, params)
         else:
             yield passed(subject)
 
 
-def _was_restless(asset: Asset, elections: Elections, params: Params) -> bool:
+def _elected_often_on_average(asset: Asset, elections: Elections, params: Params) -> bool:
     term = elections.last.state.term
     if asset.created is None or term < params.integer("least_term"):
         return False
     return per_day(term, asset.created, elections.last.at) >= params.number("per_day")
 
 
-def _restless(asset: Asset, elections: Elections, params: Params) -> Finding:
+def _average_finding(asset: Asset, elections: Elections, params: Params) -> Finding:
     term, created = elections.last.state.term, asset.created or elections.last.at
     daily = per_day(term, created, elections.last.at)
     age = span(int((elections.last.at - created).total_seconds()) * 1_000_000_000)
@@ -178,10 +179,7 @@ def _restless(asset: Asset, elections: Elections, params: Params) -> Finding:
 
 @check("cluster_health.leader_changes", compares_samples=True)
 def leader_changes(trend: Trend, groups: RaftGroups | None, params: Params) -> Iterator[Finding]:
-    """Count changes of leader between samples. At most one shows per pair, so few samples cannot show many.
-
-    Every connection can read `leader`.
-    """
+    """Count changes of leader between samples, which every login can read. Each pair of samples shows one at most."""
     most, window_ns = params.integer("elections"), params.integer("window")
     clustered = [history for history in histories_of(trend) if history.last.cluster and history.last.cluster.replicas]
     if not clustered:
@@ -217,6 +215,10 @@ def _changed(before: Cluster | None, after: Cluster | None) -> bool:
     return before.leader != after.leader or (again and after.leader_since is not None)
 
 
+_MANY_TIMES = 10
+"""A burst of higher terms is a warning from this many times the limit of elections on: one outage logs many groups."""
+_LEADERS_SHOWN = 5
+_MINUTE_US = 60_000_000
 _HIGHER = "it was cut off or frozen for a while (paused machine, stalled disk, lost routes): look what it did then"
 
 
@@ -227,7 +229,7 @@ def elections_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     Server: jetstream_cluster.go.
     """
     for group in logs.leaderships:
-        allowed = params.integer("elections") + 2 * _restarts(logs, group)
+        allowed = params.integer("elections") + _PER_RESTART * _restarts(logs, group)
         if group.busiest_changes > allowed and group.first and not group.first.timed:
             yield suspected(
                 group.subject,
@@ -239,26 +241,26 @@ def elections_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
         else:
             yield passed(group.subject)
     for burst in bursts(logs, "raft-higher-term"):
-        severity = Severity.WARNING if burst.most > params.integer("elections") * 10 else Severity.INFO
+        severity = Severity.WARNING if burst.most > params.integer("elections") * _MANY_TIMES else Severity.INFO
         yield detailed_finding(burst, "it led groups that had elected somebody else meanwhile", _HIGHER, severity)
 
 
 def _restarts(logs: LogEvidence, group: Leadership) -> int:
-    """Starts and ends of servers about the busiest ten minutes; clocks of unknown zones are taken to be in one."""
+    """Starts or ends of servers, whichever are more, from a minute before the group's busiest ten minutes on."""
     if group.busiest_at is None:
         return 0
-    begin, end = group.busiest_at.us - 60_000_000, group.busiest_at.us + WINDOW_US
+    begin, end = group.busiest_at.us - _MINUTE_US, group.busiest_at.us + WINDOW_US
     starts = [run.started.us for run in logs.runs if run.started]
     ends = [run.last.us for run in logs.runs if run.last and run.end != "open"]
     return max(sum(begin <= us < end for us in moments) for moments in (starts, ends))
 
 
 def _flapping_logged(group: Leadership, allowed: int) -> Finding:
-    leaders = ", ".join(f"{name} {count:,}" for name, count in group.leaders[:5])
-    what, sure = ("no leader, nothing can be created or changed", True)
-    if group.kind != "meta":
-        # A consumer or stream that is recreated under its name elects a leader each time, and no line shows that.
-        what, sure = ("no leader, nothing is stored or delivered", group.kind == "stream" and len(group.leaders) > 1)
+    leaders = ", ".join(f"{name} {count:,}" for name, count in group.leaders[:_LEADERS_SHOWN])
+    is_meta = group.kind == "meta"
+    what = f"no leader, nothing {'can be created or changed' if is_meta else 'is stored or delivered'}"
+    # A consumer or stream that is recreated under its name elects a leader each time, and no line shows that.
+    sure = is_meta or (group.kind == "stream" and len(group.leaders) > 1)
     doubt = "" if sure else "; or it was deleted and created again so often, which no line shows"
     return failed(
         group.subject,

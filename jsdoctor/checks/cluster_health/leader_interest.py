@@ -11,7 +11,7 @@ from jsdoctor.model.leader_interest import LeaderInterest
 
 @check("cluster_health.leader_interest")
 def leader_interest(interest: LeaderInterest) -> Iterator[Finding]:
-    """A subscription of a client to the very same subject hides it."""
+    """Judge what servers reported. A client's subscription to the same subject hides that the leader's is missing."""
     for stream in interest.streams:
         if stream.found:
             yield passed(stream.subject)

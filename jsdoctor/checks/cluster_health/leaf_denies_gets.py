@@ -12,7 +12,7 @@ from jsdoctor.model.subjects import overlaps_any, subject_contains
 
 @check("cluster_health.leaf_denies_gets")
 def leaf_denies_gets(servers: Servers) -> Iterator[Finding]:
-    """Only remotes with deny rules are judged. Whoever denies the whole API does not use JetStream over the link."""
+    """Judge remotes with deny rules. One that denies the whole API does not use JetStream over the link: no finding."""
     for server in servers.servers:
         remotes = server.varz.leaf.remotes if server.varz and server.varz.leaf else ()
         if not any(remote.deny.imports or remote.deny.exports for remote in remotes):

@@ -28,7 +28,7 @@ _KINDS = {
     "gateways": ("gateway-refused", "gateway-unresolved", "gateway-lost", "gateway-misnamed", "gateway-error"),
     "leaf links": ("leaf-refused", "leaf-lost", "leaf-error"),
 }
-_WRONG = {
+_REFUSED = {
     "leaf-loop": "leaf links loop: messages would go round, so the server refuses one; remove one of the links",
     "leaf-rejected": "a leaf link was refused for its version or its cluster name",
     "link-to-wrong-port": "a link leads to a port of the other side that is for something else (leaf nodes 7422, routes"
@@ -40,7 +40,7 @@ _WRONG = {
 }
 
 _FROM_THE_START = ("link-to-wrong-port",)
-"""What no start of the other side explains: the link is refused from the first attempt on."""
+"""Signatures that also count while the other side starts: the link is refused from the first attempt on."""
 
 
 @check("cluster_health.links_logged", lines_of="servers")
@@ -49,20 +49,22 @@ def links_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     for kind, signatures in _KINDS.items():
         for incident in log_incidents(logs, *signatures):
             if incident.notable:
-                yield detailed_finding(incident, _what(kind, incident), _then(kind, incident), incident.severity())
-    for signature, what in _WRONG.items():
+                yield detailed_finding(
+                    incident, _description(kind, incident), _effect(kind, incident), incident.severity()
+                )
+    for signature, what in _REFUSED.items():
         for burst in bursts(logs, signature, subjects=by_server, calm=signature not in _FROM_THE_START):
             severity = None if burst.count > 1 else Severity.WARNING
             yield detailed_finding(burst, what, "the link stays down as long as that is so", severity)
     for burst in bursts(logs, "leaf-replaced", calm=False):
         if any(_recurs(occurrence, params.integer("leaf_replaced")) for occurrence in burst.found):
             what = "connections of leaf nodes with the same server_name replace each other"
-            then = "each is cut off in turn; give every leaf node a name of its own"
-            yield detailed_finding(burst, what, then, Severity.WARNING)
+            effect = "each is cut off in turn; give every leaf node a name of its own"
+            yield detailed_finding(burst, what, effect, Severity.WARNING)
         else:
             what = "a connection of a leaf node was replaced by another one of the same name"
-            then = "a leaf node that reconnects does this once; two with one server_name do it again and again"
-            yield detailed_finding(burst, what, then, Severity.INFO)
+            effect = "a leaf node that reconnects does this once; two with one server_name do it again and again"
+            yield detailed_finding(burst, what, effect, Severity.INFO)
 
 
 def _recurs(replaced: Occurrence, times: int) -> bool:
@@ -72,7 +74,7 @@ def _recurs(replaced: Occurrence, times: int) -> bool:
     return replaced.count >= times and lasting
 
 
-def _what(kind: str, incident: LogIncident) -> str:
+def _description(kind: str, incident: LogIncident) -> str:
     fields = [dict(interval.fields) for interval in incident.unresolved or incident.intervals]
     names = {field["remote"]: field["peer"] for field in fields if field.get("remote") and field.get("peer")}
     peers = listed(peer for field in fields if (peer := _peer(field, names)))
@@ -81,7 +83,7 @@ def _what(kind: str, incident: LogIncident) -> str:
 
 
 def _peer(fields: Mapping[str, str], names: Mapping[str, str]) -> str:
-    """Whom the link leads to: as its connection shows it, else as it is configured, where no DNS has the name.
+    """The other end of a link: its name or address by the connection, and the configured address if DNS lacks it.
 
     `names`: those of the servers, from 2.12 on, by address.
     """
@@ -91,8 +93,10 @@ def _peer(fields: Mapping[str, str], names: Mapping[str, str]) -> str:
     return f"{remote} ({address})" if remote and address else remote or address
 
 
-def _then(kind: str, incident: LogIncident) -> str:
-    then = "its peers may be without a majority meanwhile" if kind == "routes" else "nothing went over them meanwhile"
+def _effect(kind: str, incident: LogIncident) -> str:
+    effect = "its peers may be without a majority meanwhile" if kind == "routes" else "nothing went over them meanwhile"
     return (
-        f"{then}; look at the other side, at addresses and names, and at the network" if incident.unresolved else then
+        f"{effect}; look at the other side, at addresses and names, and at the network"
+        if incident.unresolved
+        else effect
     )

@@ -1,4 +1,4 @@
-"""Clusters of servers and the links between them: gateways, routes, leaf nodes; those missing, and those that were."""
+"""Clusters of servers and their links (gateways, routes, leaf nodes): which are missing, and which existed earlier."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def in_roll_out(servers: Sequence[Server], within_ns: int, apart_ns: int) -> boo
     If all are younger, the oldest must be at least `apart_ns` older than the youngest: servers that start together are
     no rollout.
     """
-    ages = [age for server in servers if (age := _settled_ns(server)) is not None]
+    ages = [age for server in servers if (age := _since_change_ns(server)) is not None]
     return (
         0 < len(ages) == len(servers)
         and min(ages) < within_ns
@@ -55,7 +55,7 @@ def in_roll_out(servers: Sequence[Server], within_ns: int, apart_ns: int) -> boo
     )
 
 
-def _settled_ns(server: Server) -> int | None:
+def _since_change_ns(server: Server) -> int | None:
     """Time since a server was started or took a new configuration, by its own clock, in ns; None if unknown."""
     varz = server.varz
     if varz is None or varz.start is None:
@@ -64,17 +64,17 @@ def _settled_ns(server: Server) -> int | None:
     return int(((varz.now or server.at) - since).total_seconds() * 1e9)
 
 
-def parted(values: dict[str, list[str]]) -> str:
-    """Values and the servers that have them: `n1, n2: 1,048,576; n3: 8,388,608`. Keys are values, items are servers."""
+def value_list(values: dict[str, list[str]]) -> str:
+    """Such as `n1, n2: 1,048,576; n3: 8,388,608`, from the servers of each value."""
     ordered = sorted(values.items(), key=lambda item: (-len(item[1]), item[0]))
     return "; ".join(f"{', '.join(sorted(names))}: {value or 'none'}" for value, names in ordered)
 
 
 class Down(msgspec.Struct, frozen=True):
-    """A gateway to `remote` that servers have in their configuration and none of them is connected through."""
+    """A configured gateway to `remote` that no server is connected through; the links of those that reported any."""
 
     remote: str
-    told: tuple[ServerLinks, ...]
+    reporting: tuple[ServerLinks, ...]
 
 
 def by_server(links: Links | None) -> dict[str, ServerLinks]:
@@ -85,16 +85,16 @@ def by_server(links: Links | None) -> dict[str, ServerLinks]:
 def gateways_down(group: Members, links: Links | None) -> tuple[Down, ...]:
     """Remote clusters of which no server of this cluster has an outbound gateway connection."""
     server_links = by_server(links)
-    known = tuple(
+    peers = tuple(
         server_links[s.name]
         for s in group.servers
         if s.name in server_links and server_links[s.name].gateways is not None
     )
     wanted = {remote for server in group.servers for remote in configured_gateways(server)} - {group.name}
     return tuple(
-        Down(remote, known)
+        Down(remote, peers)
         for remote in sorted(wanted)
-        if known and not any(g.cluster == remote and g.outbound for links in known for g in links.gateways or ())
+        if peers and not any(g.cluster == remote and g.outbound for links in peers for g in links.gateways or ())
     )
 
 
@@ -117,24 +117,21 @@ def routes_missing(group: Members, links: Links | None) -> Iterator[tuple[str, s
         for server in group.servers
         if server.name in server_links and server_links[server.name].routes is not None
     }
-    running = {server.name for server in group.servers} | {name for known in routes.values() for name in known}
+    running = {server.name for server in group.servers} | {name for peers in routes.values() for name in peers}
     for first, second in combinations(sorted(running), 2):
-        ends = [far in routes[near] for near, far in ((first, second), (second, first)) if routes.get(near)]
-        nameless = [near for near in (first, second) if near in routes and not routes[near]]
-        if (ends and not all(ends)) or (nameless and not any(ends)):
+        reported = [far in routes[near] for near, far in ((first, second), (second, first)) if routes.get(near)]
+        without_routes = [near for near in (first, second) if near in routes and not routes[near]]
+        if (reported and not all(reported)) or (without_routes and not any(reported)):
             yield first, second
 
 
-def all_young(servers: Sequence[Server], start_ns: int) -> bool:
-    """Whether some server has just started: its connections may be on their way."""
+def any_young(servers: Sequence[Server], start_ns: int) -> bool:
+    """Whether a server started less than `start_ns` ago: its connections may not be made yet."""
     return any((up := uptime_ns(server)) is not None and up < start_ns for server in servers)
 
 
 class LinksOverTime(msgspec.Struct, frozen=True):
-    """The links of a server since it has had its present configuration, oldest first: what it had and lacks is gone.
-
-    `present` are the last two samples.
-    """
+    """The links of a server since it took its present configuration, oldest first. `present`: the last two samples."""
 
     server: Server
     earlier: tuple[ServerLinks, ...]
@@ -142,7 +139,7 @@ class LinksOverTime(msgspec.Struct, frozen=True):
 
 
 def links_over_time(past: ServerPast) -> Iterator[LinksOverTime]:
-    """Every server that runs now and showed links before, by name. One without links now has links without any."""
+    """Each server that runs now and reported links earlier. One that reports none now has empty links in `present`."""
     for server in past.samples[-1].servers:
         since = _configured_at(server)
         before, now = (_links_of(server, sample) for sample in past.present)
@@ -152,13 +149,13 @@ def links_over_time(past: ServerPast) -> Iterator[LinksOverTime]:
             if (links := _links_of(server, sample)) and _is_same(since, _configured_then(server.name, sample))
         )
         if earlier:
-            yield LinksOverTime(server, earlier, (before or _none(server), now or _none(server)))
+            yield LinksOverTime(server, earlier, (before or _no_links(server), now or _no_links(server)))
 
 
 def before_fall(counts: Sequence[int], now: int) -> list[int]:
-    """The counts of earlier samples before they fell to what they are now; none where they did not, or not for good.
+    """The counts before they fell to `now`; empty where they did not, or had been as low before.
 
-    One sample with more may be the moment of a change, so a fall takes two of them.
+    A single sample with more may be the moment of a change, so at least two are needed.
     """
     before = list(counts)
     while before and before[-1] <= now:
@@ -172,7 +169,7 @@ def _configured_at(server: Server) -> datetime | None:
 
 
 def _is_same(time: datetime | None, other: datetime | None) -> bool:
-    """Exporters cut fractions of a second off."""
+    """Whether two times are known and equal to the second: exporters cut off fractions."""
     return time is not None and other is not None and abs((time - other).total_seconds()) < 1
 
 
@@ -184,5 +181,5 @@ def _links_of(server: Server, sample: PastSample) -> ServerLinks | None:
     return next((links for links in sample.links if links.server == server.name), None)
 
 
-def _none(server: Server) -> ServerLinks:
+def _no_links(server: Server) -> ServerLinks:
     return ServerLinks(server=server.name, cluster=server.cluster, at=server.at)

@@ -23,12 +23,13 @@ from jsdoctor.model.wording import counted, span
 _LEAF = "Leafnode"
 """The kind of a leaf node connection in CONNZ (server: client.go kindString)."""
 _NEVER_UP = frozenset(("Authentication Failure", "Authentication Timeout", "TLS Handshake Failure"))
-"""Such a connection was refused: no link was there that could end."""
-_AT_ONCE = timedelta(seconds=2)
-"""The connections of a pool of routes are made together."""
-_QUIET = timedelta(minutes=1)
-"""A link that has held for longer than this, and three times as long as before, is steady again."""
-_MEANWHILE = (
+"""Reasons with which a connection was refused before it became a link."""
+_POOL_INTERVAL = timedelta(seconds=2)
+"""Connections that start within this time are one pool of routes, and count once."""
+_MIN_STEADY = timedelta(minutes=1)
+"""A link that has held for longer than this, and for `_STEADY_TIMES` its usual time, is steady again."""
+_STEADY_TIMES = 3
+_EFFECT = (
     "while it is down nothing goes over it, subscriptions are sent again each time, and mirrors, sources and Raft"
     " groups across it start over"
 )
@@ -41,11 +42,11 @@ class _Ended(msgspec.Struct, frozen=True):
     account: str
     connections: tuple[ClientConnection, ...]
 
-    def goes_on(self, at: datetime) -> bool:
+    def is_unsteady(self, at: datetime) -> bool:
         """Whether it has not held for clearly longer than before."""
         stops = _stops(self.connections)
         usual = (stops[-1] - stops[0]) / max(1, len(stops) - 1)
-        return at - stops[-1] <= max(_QUIET, 3 * usual)
+        return at - stops[-1] <= max(_MIN_STEADY, _STEADY_TIMES * usual)
 
 
 @check("cluster_health.leafs_unsteady")
@@ -59,21 +60,21 @@ def leafs_unsteady(connections: Connections, servers: Servers | None, params: Pa
         ended = list(_ended(listed, known, params))
         if ended:
             yield _leaf_finding(listed, ended, params)
-        elif _takes_part(known.get(listed.server)):
+        elif _has_leaf_nodes(known.get(listed.server)):
             yield passed(listed.subject)
 
 
-def _takes_part(server: Server | None) -> bool:
+def _has_leaf_nodes(server: Server | None) -> bool:
     leaf = server.varz.leaf if server and server.varz else None
     return leaf is not None and bool(leaf.port or leaf.remotes)
 
 
 def _ended(listed: ServerConnections, known: Mapping[str, Server], params: Params) -> Iterator[_Ended]:
-    """What ended lately, by link. A server that connects names itself; of a hub the address is known."""
+    """The connections that ended lately, by link: by the name of the leaf node, or the address of the hub."""
     links: dict[tuple[str, str], list[ClientConnection]] = defaultdict(list)
-    settled = _settled(known.get(listed.server), params)
+    settled = _settled_at(known.get(listed.server), params)
     for connection in closed_within(listed, params.integer("window")):
-        restart = _settled(known.get(connection.name), params) if connection.name != listed.server else None
+        restart = _settled_at(known.get(connection.name), params) if connection.name != listed.server else None
         if connection.kind != _LEAF or connection.reason in _NEVER_UP or connection.stop is None:
             continue
         if not any(moment and connection.stop <= moment for moment in (settled, restart)):
@@ -84,8 +85,8 @@ def _ended(listed: ServerConnections, known: Mapping[str, Server], params: Param
         )
 
 
-def _settled(server: Server | None, params: Params) -> datetime | None:
-    """Until when the start of a server explains that its links come and go; None where its start is not known."""
+def _settled_at(server: Server | None, params: Params) -> datetime | None:
+    """The end of `start_up` after the server's start: earlier breaks are explained by it. None: start not known."""
     started = started_at(server) if server else None
     return started + timedelta(microseconds=params.integer("start_up") / 1000) if started else None
 
@@ -96,9 +97,7 @@ def _stops(connections: Sequence[ClientConnection]) -> list[datetime]:
 
 def _leaf_finding(listed: ServerConnections, ended: Sequence[_Ended], params: Params) -> Finding:
     often = params.integer("often")
-    unsteady = [
-        candidate for candidate in ended if len(candidate.connections) >= often and candidate.goes_on(listed.at)
-    ]
+    unsteady = [link for link in ended if len(link.connections) >= often and link.is_unsteady(listed.at)]
     worst = max(unsteady or ended, key=lambda item: len(item.connections))
     count, last = len(worst.connections), _stops(worst.connections)[-1]
     others = f"; {counted(len(ended) - 1, 'other link')} ended, too" if len(ended) > 1 else ""
@@ -107,8 +106,8 @@ def _leaf_finding(listed: ServerConnections, ended: Sequence[_Ended], params: Pa
         listed.subject,
         f"its leaf node link with {worst.remote} (account {worst.account or 'unknown'}) ended"
         f" {counted(count, 'time')} within {span(params.integer('window'))}, last at {last:%H:%M:%S} UTC"
-        f" ({reasons}){others}: " + (_MEANWHILE if unsteady else "a restart or a short outage looks like this"),
-        listed.observed("connz.closed of leaf nodes", sum(len(candidate.connections) for candidate in ended)),
+        f" ({reasons}){others}: " + (_EFFECT if unsteady else "a restart or a short outage looks like this"),
+        listed.observed("connz.closed of leaf nodes", sum(len(link.connections) for link in ended)),
         listed.observed("connz.closed by reason", reasons),
         listed.observed("last stop", last),
         severity=None if unsteady else Severity.INFO,
@@ -118,7 +117,7 @@ def _leaf_finding(listed: ServerConnections, ended: Sequence[_Ended], params: Pa
 
 @check("cluster_health.routes_unsteady")
 def routes_unsteady(servers: Servers, links: Links, trend: ServerTrend | None, params: Params) -> Iterator[Finding]:
-    """A route or gateway shows since when it is connected. Two new connections within `recent` are no single outage."""
+    """Count new connections within `recent`, by the time since when each route or gateway is connected."""
     known = {server.name: server for server in servers.servers}
     for newest in links.servers:
         server = known.get(newest.server)
@@ -132,9 +131,7 @@ def routes_unsteady(servers: Servers, links: Links, trend: ServerTrend | None, p
         if trend is None or len(readings) < 2:
             yield unknown(server.subject, "whether its links last takes two samples", "run with --samples 2 or more")
             continue
-        breaks = {
-            link: candidate for link, candidate in _breaks(readings, server, known, params).items() if candidate.count
-        }
+        breaks = {link: found for link, found in _breaks(readings, server, known, params).items() if found.count}
         yield _finding(newest, breaks, params) if breaks else passed(server.subject)
 
 
@@ -161,22 +158,22 @@ class _Breaks(msgspec.Struct, frozen=True):
 def _breaks(
     readings: Sequence[ServerLinks], server: Server, known: Mapping[str, Server], params: Params
 ) -> dict[str, _Breaks]:
-    """Of each link to a server that did not restart, as far as the samples show."""
+    """By link, new connections that no restart of either server explains, and samples without the link."""
     since = readings[-1].at - timedelta(microseconds=params.integer("recent") / 1000)
     seen, breaks = [_newest(reading) for reading in readings], {}
     for link in sorted({link for item in seen for link in item}):
         those = [item[link] for item in seen if link in item]
         now = those[-1]
         starts = sorted(item.start for item in those if item.process == now.process)
-        settled = [moment for item in (server, known.get(now.remote)) if (moment := _settled(item, params))]
+        settled = [moment for item in (server, known.get(now.remote)) if (moment := _settled_at(item, params))]
         made = [start for start in starts if start > max((since, *settled))]
-        apart = [*made[:1], *(item for before, item in pairwise(made) if item - before > _AT_ONCE)]
+        apart = [*made[:1], *(item for before, item in pairwise(made) if item - before > _POOL_INTERVAL)]
         breaks[link] = _Breaks(tuple(apart), len(seen) - len(those))
     return breaks
 
 
 def _newest(links: ServerLinks) -> dict[str, _Connected]:
-    """By link. Routes of one account are made with the others."""
+    """The newest connection of each link. Routes pinned to an account are left out: they are made with the others."""
     newest: dict[str, _Connected] = {}
     for route in links.route_connections:
         if route.start and not route.account:
@@ -191,7 +188,7 @@ def _newest(links: ServerLinks) -> dict[str, _Connected]:
 
 def _finding(newest: ServerLinks, breaks: Mapping[str, _Breaks], params: Params) -> Finding:
     often = params.integer("route_often")
-    link, worst = max(breaks.items(), key=lambda candidate: candidate[1].count)
+    link, worst = max(breaks.items(), key=lambda item: item[1].count)
     unsteady = worst.count >= often
     others = f"; {counted(len(breaks) - 1, 'other link')} did, too" if len(breaks) > 1 else ""
     what = [
@@ -202,9 +199,9 @@ def _finding(newest: ServerLinks, breaks: Mapping[str, _Breaks], params: Params)
         newest.subject,
         f"its {link} {' and '.join(what)} within {span(params.integer('recent'))}, though neither server was"
         f" restarted{others}: "
-        + (_MEANWHILE if unsteady else "one outage looks like this; more samples show whether it goes on"),
-        *(newest.observed(f"start of {name}", start) for name, candidate in breaks.items() for start in candidate.made),
-        *(newest.observed(f"samples without {name}", seen.missing) for name, seen in breaks.items() if seen.missing),
+        + (_EFFECT if unsteady else "one outage looks like this; more samples show whether it goes on"),
+        *(newest.observed(f"start of {name}", start) for name, found in breaks.items() for start in found.made),
+        *(newest.observed(f"samples without {name}", found.missing) for name, found in breaks.items() if found.missing),
         severity=None if unsteady else Severity.INFO,
         measured=(worst.count, often, "count"),
         how_to_get="" if unsteady else "run again with --samples 5 --interval 10s",

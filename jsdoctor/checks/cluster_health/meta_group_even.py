@@ -69,10 +69,10 @@ def meta_group_even_declared(manifests: Manifests) -> Iterator[Finding]:
         if unsure := _unclear(servers):
             yield unsure
         elif servers.get("jetstream") is True:
-            yield from _of_declared(servers)
+            yield from _judge_declared(servers)
 
 
-def _of_declared(servers: DeclaredServers) -> Iterator[Finding]:
+def _judge_declared(servers: DeclaredServers) -> Iterator[Finding]:
     size = servers.get("servers")
     if not servers.get("clustered") or (servers.what == "container" and size is None):
         return

@@ -1,4 +1,4 @@
-"""Reachability of peers: every peer that some leader has no contact with, and every peer that some leader has."""
+"""Reachability of peers: which of them some leader has no contact with, and which some leader has contact with."""
 
 from __future__ import annotations
 
@@ -39,16 +39,19 @@ class UnreachablePeer(msgspec.Struct, frozen=True):
     @property
     def observed(self) -> tuple[Observation, ...]:
         """What the leader reported of the peer."""
-        of: Asset | Server | None = self.asset or self.leader
-        if of is None:
+        reporter: Asset | Server | None = self.asset or self.leader
+        if reporter is None:
             return ()
         path = "cluster" if self.asset else "meta_cluster"
         name = f"{path}.replicas[{label(self.peer)}]"
-        return (of.observed(f"{name}.active", self.peer.active_ns), of.observed(f"{name}.offline", self.peer.offline))
+        return (
+            reporter.observed(f"{name}.active", self.peer.active_ns),
+            reporter.observed(f"{name}.offline", self.peer.offline),
+        )
 
 
 class PeerReachability(msgspec.Struct, frozen=True):
-    """Peers by name. `undecided`: no contact so far, in too few readings or with a leader of some seconds.
+    """Peers by name. `undecided`: no contact, but too few readings, or a leader that was elected seconds ago.
 
     `prompt`: peers that some leader had contact with just now. `late`: nanoseconds since the last contact with any
     leader, for peers that still count as reachable and have missed several responses.
@@ -70,7 +73,7 @@ def peer_reachability(snapshots: SnapshotSeries | None, servers: Servers | None,
     received, prompt, seen = set[str](), set[str](), set[str]()
     late: dict[str, int] = {}
     history = EarlierReadings(snapshots) if snapshots else None
-    for asset, peers in _led(snapshots) if snapshots else ():
+    for asset, peers in _peers_of_led_assets(snapshots) if snapshots else ():
         now = {label(peer) for peer in peers if is_heard(peer, silence_ns)}
         received |= now
         prompt |= _prompt(peers, silence_ns, late)
@@ -80,7 +83,7 @@ def peer_reachability(snapshots: SnapshotSeries | None, servers: Servers | None,
                 unheard[label(peer)].append(UnreachablePeer(peer, asset))
     for group in meta_groups(servers) if servers else ():
         prompt |= _prompt(group.peers, silence_ns, late)
-        for peer, is_silent in _of_meta(group, silence_ns):
+        for peer, is_silent in _meta_peers(group, silence_ns):
             seen.add(label(peer))
             if is_silent:
                 unheard[label(peer)].append(UnreachablePeer(peer, None, leader_of(group.last)))
@@ -99,7 +102,7 @@ def _prompt(peers: Iterable[Peer], silence_ns: int, late: dict[str, int]) -> set
     return {label(peer) for peer in peers if is_heard(peer, silence_ns) and not is_late(peer, silence_ns)}
 
 
-def _led(snapshots: SnapshotSeries) -> Iterator[tuple[Asset, tuple[Peer, ...]]]:
+def _peers_of_led_assets(snapshots: SnapshotSeries) -> Iterator[tuple[Asset, tuple[Peer, ...]]]:
     for stream in snapshots.last.led_streams():
         if stream.is_given and stream.cluster:
             yield stream, stream.cluster.replicas
@@ -108,7 +111,7 @@ def _led(snapshots: SnapshotSeries) -> Iterator[tuple[Asset, tuple[Peer, ...]]]:
                 yield consumer, consumer.cluster.replicas
 
 
-def _of_meta(group: MetaSamples, silence_ns: int) -> Iterator[tuple[Peer, bool]]:
+def _meta_peers(group: MetaSamples, silence_ns: int) -> Iterator[tuple[Peer, bool]]:
     leader = leader_of(group.last)
     if leader and leader.meta:
         silent = {label(peer) for peer in group.silent(silence_ns) or ()}
@@ -127,7 +130,7 @@ def under_replicated(stream: Stream, history: EarlierReadings) -> bool:
 def being_scaled(
     stream: Stream, servers: Servers | None, connected: ConnectedServer | None, settle_ns: int
 ) -> Finding | None:
-    """That a stream may be being scaled: a new leader of its own, or a server that has a copy and is not listed yet.
+    """`unknown` if a stream may be being scaled: its leader is new, or a server with a copy is not listed yet.
 
     From 2.12 on servers report the time of the election, and none for a leader that came from a single replica: 2.12
     and 2.15 add the others to the leader's list about ten seconds after the edit. A stream that is scaled down and up

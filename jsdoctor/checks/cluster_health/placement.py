@@ -1,4 +1,4 @@
-"""JSD716: streams and consumers for which no suitable servers were found, and why; clusters in which none will be.
+"""JSD716: streams and consumers for which no suitable servers were found, and clusters that cannot place any.
 
 A refused stream leaves no trace but in logs: without them, servers are judged by what they could take.
 """
@@ -31,9 +31,9 @@ _FAILED = {
     "peer-not-replaced": "no server could take the place of a removed peer: it runs with fewer replicas",
     "peer-removal-refused": "a peer was not removed because no server could take its place",
 }
-_THEN = "add storage or servers, raise max_ha_assets, or request less (max_bytes, replicas, tags)"
+_ADVICE = "add storage or servers, raise max_ha_assets, or request less (max_bytes, replicas, tags)"
 _REPLICAS = 3
-"""What a cluster of three or more servers is for: the fewest replicas that survive the loss of a server."""
+"""The fewest replicas that survive the loss of a server; smaller clusters are not judged."""
 
 
 @check("cluster_health.placement_seen")
@@ -43,17 +43,17 @@ def placement_seen(
     """The meta leader compares tags and limits as it places a stream (server: jetstream_cluster.go selectPeerGroup)."""
     by_name = {server.name: server for server in servers.servers} if servers else {}
     for group in clusters(servers) if servers else ():
-        yield from _cluster(group)
+        yield from _judge_cluster(group)
     samples = [{stream.key: stream for stream in sample.streams} for sample in snapshots.snapshots]
     for stream in snapshots.last.led_streams():
         if stream.cluster is not None and stream.config.num_replicas > 1:
             readings = [reading for sample in samples if (reading := sample.get(stream.key))]
             few = _few_members(stream, readings, servers, connected, params.integer("settle"))
-            yield few or _zones(stream, by_name) or passed(stream.subject)
+            yield few or _shared_zone(stream, by_name) or passed(stream.subject)
 
 
-def _cluster(group: Members) -> Iterator[Finding]:
-    """What keeps all streams with three replicas out of a cluster of three servers or more."""
+def _judge_cluster(group: Members) -> Iterator[Finding]:
+    """Judge whether a cluster of three servers or more can place a stream with three replicas."""
     storing = [server for server in group.servers if server.jetstream and not server.jetstream.disabled]
     if len(storing) < _REPLICAS:
         return
@@ -111,8 +111,8 @@ def _few_members(
     )
 
 
-def _zones(stream: Stream, by_name: dict[str, Server]) -> Finding | None:
-    """Replicas on servers that were given the same unique tag later on."""
+def _shared_zone(stream: Stream, by_name: dict[str, Server]) -> Finding | None:
+    """A finding if replicas are on servers with the same unique tag, which these were given later on."""
     holders = [by_name[name] for name in members_of(stream) if name in by_name]
     prefix = unique_tag(list(by_name.values()))
     placed = stream.config.placement.tags if stream.config.placement else ()
@@ -151,16 +151,16 @@ def _ha_assets(server: Server) -> int:
 
 
 def is_full(server: Server, more: int = 0) -> bool:
-    """Whether it takes no further replica: the server compares with what it has before it takes one more.
+    """Whether a server takes no further replica: it has more than `max_ha_assets` before the new one.
 
-    `more`: so many were placed on it since.
+    `more` is the number of replicas placed on it since.
     """
     limits = server.varz.jetstream.limits if server.varz and server.varz.jetstream else None
     return limits is not None and 0 < limits.max_ha_assets < _ha_assets(server) + more
 
 
 def bytes_left(server: Server, storage: str = "file", more: int = 0) -> int:
-    """The largest max_bytes that it takes once so many more bytes are reserved there."""
+    """The largest max_bytes that a server accepts after `more` further bytes are reserved on it."""
     stats = server.jetstream
     if stats is None or stats.disabled or stats.config is None:
         return 0
@@ -172,9 +172,9 @@ def bytes_left(server: Server, storage: str = "file", more: int = 0) -> int:
 
 
 def refusal(server: Server, config: StreamConfig, prefix: str, kept: Sequence[Server], placed: int = 0) -> str:
-    """Why a server takes no replica beside those of `kept`; empty if it does. `prefix`: what `unique_tag` demands.
+    """Why a server takes no replica besides those on `kept`; empty: it does. `prefix`: the tag prefix of `unique_tag`.
 
-    `placed`: so many of such streams were placed on it since. Tags that servers must not have are not compared.
+    `placed` is the number of such streams placed on it since. Tags that servers must not have are not compared.
     """
     wanted = [tag.lower() for tag in config.placement.tags if not tag.startswith("!")] if config.placement else []
     if missing := [tag for tag in wanted if tag not in map(str.lower, _tags(server))]:
@@ -197,17 +197,19 @@ def placement_logged(logs: LogEvidence) -> Iterator[Finding]:
         return
     refused = bursts(logs, "placement-refused-to-client", subjects=cluster_of, calm=False)
     for burst in refused:
-        yield detailed_finding(burst, f"clients were refused{burst.in_brackets('reason')}", _THEN)
+        yield detailed_finding(burst, f"clients were refused{burst.in_brackets('reason')}", _ADVICE)
     for signature, what in _FAILED.items():
         for burst in bursts(logs, signature, calm=False):
             reason = burst.values("reason")
-            yield detailed_finding(burst, f"{what} ({reason})" if reason else what, _THEN)
+            yield detailed_finding(burst, f"{what} ({reason})" if reason else what, _ADVICE)
     for burst in bursts(logs, *_PASSED_OVER, subjects=cluster_of, calm=False):
-        yield detailed_finding(burst, _passed_over(burst), _THEN, None if _several(burst) or refused else Severity.INFO)
+        yield detailed_finding(
+            burst, _passed_over(burst), _ADVICE, None if _names_several_servers(burst) or refused else Severity.INFO
+        )
 
 
-def _several(burst: Burst) -> bool:
-    """One server without room is passed over and others are taken; several leave no choice in a small cluster."""
+def _names_several_servers(burst: Burst) -> bool:
+    """Whether more than one server was passed over, which leaves no choice in a small cluster."""
     return len({item.value("server") for item in burst.found}) > 1
 
 

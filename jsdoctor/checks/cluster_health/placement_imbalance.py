@@ -18,30 +18,30 @@ from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 
 @check("cluster_health.placement_imbalance")
 def placement_imbalance(snapshots: SnapshotSeries, servers: Servers | None, params: Params) -> Iterator[Finding]:
-    """Leaders do the work of a stream; after restarts they stay where they went (server: jetstream_cluster.go)."""
+    """Judge leaders and single replicas. After restarts leaders stay where they are (server: jetstream_cluster.go)."""
     least, ratio = params.integer("min_assets"), params.number("max_ratio")
     for placement in placements(snapshots.last, servers):
-        piled: dict[str, list[str]] = {}
+        texts: dict[str, list[str]] = {}
         evidence: dict[str, list[Observation]] = {}
         for spread, what in ((placement.leaders, "leads"), (placement.singles, "holds")):
             name = spread.heaviest()
-            if spread.piled(name, least, ratio):
-                piled.setdefault(name, []).append(_words(spread, name, what))
+            if spread.is_heavy(name, least, ratio):
+                texts.setdefault(name, []).append(_message(spread, name, what))
                 evidence.setdefault(name, []).append(Observation(name, f"streams it {what}", spread.counts[name]))
         for name in sorted(placement.leaders.counts):
-            if name in piled:
-                yield _finding(name, piled[name], evidence[name])
+            if name in texts:
+                yield _finding(name, texts[name], evidence[name])
             else:
                 yield passed(Subject(kind="server", name=name))
 
 
-def _words(spread: Spread, name: str, what: str) -> str:
-    kind, then = "streams with one replica", "its loss takes all of them away, and its disk fills first"
+def _message(spread: Spread, name: str, what: str) -> str:
+    kind, effect = "streams with one replica", "its loss takes all of them away, and its disk fills first"
     if what == "leads":
         kind = "streams with several replicas"
-        then = "their publishes, acknowledgements and consumers all load this server"
+        effect = "their publishes, acknowledgements and consumers all load this server"
     many = f"it {what} {spread.counts[name]:,} of {spread.total:,} {kind}"
-    return f"{many}, where an equal share is {spread.fair:,.0f}: {then}"
+    return f"{many}, where an equal share is {spread.fair:,.0f}: {effect}"
 
 
 def _finding(name: str, texts: list[str], evidence: list[Observation]) -> Finding:
@@ -55,11 +55,11 @@ def _finding(name: str, texts: list[str], evidence: list[Observation]) -> Findin
 
 
 _DEVIATIONS = 4.0
-"""Of placements by lot, one server gets that much more than its share once in some ten thousand clusters."""
+"""Standard deviations above the equal share: random placement exceeds them in one of about ten thousand clusters."""
 
 
 class Spread(msgspec.Struct, frozen=True):
-    """How many of `total` things each server of a cluster has. Servers with none of them are among `counts`."""
+    """How many streams each server of a cluster leads or holds; servers with none are counted as 0."""
 
     counts: dict[str, int]
 
@@ -78,14 +78,14 @@ class Spread(msgspec.Struct, frozen=True):
         return max(sorted(self.counts), key=self.counts.__getitem__)
 
     def exceeds_chance(self, server: str) -> bool:
-        """Whether a server has more than drawing lots explains."""
+        """Whether a server has more than random placement explains."""
         share = 1 / len(self.counts)
         return self.counts[server] > self.fair + _DEVIATIONS * sqrt(self.total * share * (1 - share))
 
-    def piled(self, server: str, least: int, ratio: float) -> bool:
-        """Whether a server has at least `ratio` times its share, of `least` things or more, and not by chance.
+    def is_heavy(self, server: str, least: int, ratio: float) -> bool:
+        """Whether a server has at least `ratio` times its share of `least` streams or more, and not by chance.
 
-        All of them on one of two servers is twice the share, and no more than that is possible there.
+        With n servers, n times the share is the most that is possible: the limit is at most 0.9 n.
         """
         enough = len(self.counts) > 1 and self.total >= least
         limit = min(ratio, 0.9 * len(self.counts))

@@ -18,7 +18,7 @@ _EXCLUDED = "!"
 
 @check("cluster_health.placement_unmet")
 def placement_unmet(snapshots: SnapshotSeries, servers: Servers) -> Iterator[Finding]:
-    """A server compares tags when it chooses servers for a stream, and never again."""
+    """Compare the servers that hold a stream with its placement: the meta leader does so only when it places it."""
     known = {server.name: server for server in servers.servers if server.varz is not None}
     earlier = [{stream.key: stream for stream in sample.streams} for sample in snapshots.snapshots[:-1]]
     for stream in snapshots.last.streams:
@@ -41,10 +41,10 @@ def _is_settled(stream: Stream, earlier: Sequence[dict[tuple[str, str], Stream]]
     """Whether every sample showed the same placement and the same servers, and there was more than one."""
     before = [sample.get(stream.key) for sample in earlier]
     return bool(before) and all(
-        candidate is not None
-        and candidate.config.placement == stream.config.placement
-        and members_of(candidate) == members_of(stream)
-        for candidate in before
+        reading is not None
+        and reading.config.placement == stream.config.placement
+        and members_of(reading) == members_of(stream)
+        for reading in before
     )
 
 
@@ -58,7 +58,7 @@ def _lacks(server: Server, placement: Placement) -> tuple[str, ...]:
 
 
 def _suitable(stream: Stream, placement: Placement, servers: Iterable[Server]) -> int:
-    """How many servers that store have all of it; they are in the stream's cluster where the placement names none."""
+    """How many servers with JetStream meet the placement, in the stream's cluster where the placement names none."""
     cluster = "" if placement.cluster or stream.cluster is None else stream.cluster.name
     return sum(
         not _lacks(server, placement)
@@ -73,7 +73,7 @@ def _suitable(stream: Stream, placement: Placement, servers: Iterable[Server]) -
 def _finding(stream: Stream, placement: Placement, wrong: Sequence[Server], suitable: int) -> Finding:
     wanted = stream.config.num_replicas
     where = "; ".join(f"{server.name} lacks {', '.join(_lacks(server, placement))}" for server in wrong)
-    then = (
+    effect = (
         "so many have what it names that it can be moved there, if it is not on its way"
         if suitable >= wanted
         else f"{suitable} have what it names, and {wanted} are needed: a replica that is lost is not replaced, and"
@@ -81,7 +81,7 @@ def _finding(stream: Stream, placement: Placement, wrong: Sequence[Server], suit
     )
     return failed(
         stream.subject,
-        f"it is held by servers that its placement leaves out ({where}); of the servers that responded, {then}",
+        f"it is held by servers that its placement leaves out ({where}); of the servers that responded, {effect}",
         stream.observed("config.placement.tags", list(placement.tags)),
         *(server.observed("tags", list(server.varz.tags)) for server in wrong if server.varz),
         severity=Severity.INFO if suitable >= wanted else None,

@@ -1,4 +1,4 @@
-"""Raft groups: quorum, members without contact, how long there is no leader, the meta group, what is only stored."""
+"""Raft groups: quorum, members without contact, absent leaders, the meta group, assets without a running group."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def is_late(peer: Peer, silence_ns: int) -> bool:
 def silent_peers(readings: Sequence[Collection[Peer]], silence_ns: int, is_settled: bool = True) -> tuple[Peer, ...]:
     """Peers of the newest reading without contact in any reading; `readings` are a leader's peers, oldest first.
 
-    A new leader reports "never seen" for all peers, and so does any leader for a peer that is just being added: such a
-    peer counts if several readings list it, each of them, of a group that `is_settled`. Peers respond every second.
+    A new leader reports "never seen" for all peers, and any leader does for a peer that is just being added. Such a
+    peer counts only if the group `is_settled`, there are several readings, and all of them list it.
     """
     labels = [{label(peer) for peer in peers} for peers in readings]
     received = {label(peer) for peers in readings for peer in peers if is_heard(peer, silence_ns)}
@@ -119,11 +119,10 @@ def histories_of(trend: Trend) -> Iterator[StreamHistory | ConsumerHistory]:
 
 
 def silent_members(asset: Asset, history: EarlierReadings, silence_ns: int) -> tuple[Peer, ...]:
-    """Its peers without contact to its leader.
+    """The peers of an asset without contact to its leader.
 
-    One that was never seen counts if the leader has led for `silence_ns`, where the server reports since when, and if
-    no sample shows another number of replicas or of members: members that come and go as a stream is scaled look the
-    same.
+    A peer that was never seen counts if the leader has led for `silence_ns` (or does not report since when), and if no
+    sample shows another number of replicas or members, as while a stream is scaled.
     """
     if asset.cluster is None:
         return ()
@@ -138,7 +137,7 @@ def silent_members(asset: Asset, history: EarlierReadings, silence_ns: int) -> t
 
 
 class LeaderAbsence:
-    """A leaderless asset. `peers`: its members as one of them reports them; `answering`: those that showed a copy."""
+    """An asset without a leader. `peers`: the other members, as one reports them; `answering`: those that responded."""
 
     def __init__(self, asset: Asset, stream: Stream) -> None:
         self.asset, self.stream = asset, stream
@@ -156,7 +155,7 @@ class LeaderAbsence:
 
     @property
     def _itself(self) -> int:
-        """1 if a member responded, else 0: that member is not among `peers`; the API does not report which it is."""
+        """1 if a member responded, else 0: the responding member is not among `peers`."""
         return 1 if self.asset.answered_by else 0
 
     @property
@@ -285,7 +284,7 @@ _AGAIN = "run again in ten seconds, with at least two samples"
 
 
 class Assignments:
-    """Assets that a server lists and may not run: the meta group has not assigned them, or their group does not run.
+    """Finds assets that a server lists but may not run: not assigned by the meta group, or without a running group.
 
     Scaling is proposed to the meta group, so none can go on where a server knew no meta leader since it started. Where
     it did know one, scaling may take seconds longer than that leader lives: measured on 2.15.1, for consumers.
@@ -301,9 +300,9 @@ class Assignments:
         }
 
     def doubt(self, asset: Asset, stream: Stream, history: EarlierReadings) -> Finding | None:
-        """Why it is not evaluated whether an asset is led; None where that shows.
+        """A finding that the leader of an asset is not known; None where the replies show whether it has one.
 
-        It is not led if its server has long been up, never knew a meta leader, and shows no group where one is needed.
+        It has none if its server shows no group for several replicas, has long been up and never knew a meta leader.
         """
         if not is_shown_without_group(asset, stream):
             return None

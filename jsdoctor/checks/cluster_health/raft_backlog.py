@@ -1,4 +1,4 @@
-"""JSD707: a Raft group that takes in more than it gets done, or whose log only grows.
+"""JSD707: a Raft group that takes in more entries than it applies, or whose log only grows.
 
 From logs: members of Raft groups that could not apply what they had, and leaders that gave up for it.
 """
@@ -42,15 +42,15 @@ def queued(state: RaftState) -> int:
 
 
 def is_quiet(state: RaftState, limits: Sequence[int]) -> bool:
-    """Whether no kind reaches its limit (apply, queue, commit): so it is with nearly all of thousands of groups."""
+    """Whether no kind of backlog reaches its limit: a quick test that nearly all of thousands of groups pass."""
     apply, queue, commit = limits
     return unapplied(state) < apply and queued(state) < queue and uncommitted(state) < commit
 
 
 class Backlog(msgspec.Struct, frozen=True):
-    """One kind of backlog that no reading was free of. `per_s`: what the member applied in a second meanwhile.
+    """One kind of backlog, present in every reading. `per_s`: entries that the member applied per second meanwhile.
 
-    None where that is not known: our clock was set back between the samples.
+    None: not known, as our clock was set back between the samples.
     """
 
     member: RaftMember
@@ -89,11 +89,11 @@ def backlogs(readings: Sequence[RaftMember], limits: Sequence[int]) -> Iterator[
             continue
         counts = [measure(reading.state) for reading in readings]
         if min(counts) >= limit and counts[-1] >= _SHRINKING * counts[0]:
-            yield Backlog(last, what, path, why, limit, counts[-1], min(counts), _pace(readings))
+            yield Backlog(last, what, path, why, limit, counts[-1], min(counts), _applied_per_s(readings))
 
 
-def _pace(readings: Sequence[RaftMember]) -> float | None:
-    """By our clock: that of a server may be set between the samples."""
+def _applied_per_s(readings: Sequence[RaftMember]) -> float | None:
+    """Entries applied per second, by our clock, as that of a server may be set between the samples."""
     first, last = readings[0], readings[-1]
     applied = last.state.applied - first.state.applied
     if applied <= 0:
@@ -105,7 +105,7 @@ def _pace(readings: Sequence[RaftMember]) -> float | None:
 
 @check("cluster_health.raft_backlog")
 def raft_backlog(groups: RaftGroups, snapshots: SnapshotSeries | None, params: Params) -> Iterator[Finding]:
-    """One word per stream, consumer or meta group: the worst of its members (server: monitor.go Raftz)."""
+    """One finding for each stream, consumer and meta group: that of its worst member (server: monitor.go Raftz)."""
     assets = assets_by_group(snapshots)
     limits = [params.integer(name) for name in ("apply_lag", "queue_length", "uncommitted")]
     worst: dict[Subject, Finding | None] = {}
@@ -140,24 +140,27 @@ def _judged(subject: Subject, readings: Sequence[RaftMember], limits: Sequence[i
     piled = list(backlogs(readings, limits))
     if piled and len(readings) == 1:
         return log or suspected(
-            subject, f"{_words(piled[0])}, in the only reading of it", "run with --samples 2 or more"
+            subject, f"{_message(piled[0])}, in the only reading of it", "run with --samples 2 or more"
         )
     if piled and _is_new(member, params.integer("settle")):
         return suspected(
             subject,
-            f"{_words(piled[0])}; its log begins less than {span(params.integer('settle'))} ago and nothing of it was"
+            f"{_message(piled[0])}; its log begins less than {span(params.integer('settle'))} ago and nothing of it was"
             " applied yet: the group was just made, by a creation or a change of replicas",
             f"run again in {span(params.integer('settle'))}",
         )
     if piled and piled[0].per_s is None:
         why = "the clock of this machine was set back between the samples, so that its pace is not known"
-        return log or suspected(subject, f"{_words(piled[0])}; {why}", "run again")
+        return log or suspected(subject, f"{_message(piled[0])}; {why}", "run again")
     slow = [backlog for backlog in piled if backlog.delay_ns >= params.integer("max_delay")]
     return _backlog(subject, max(slow, key=lambda item: item.count), params) if slow else log
 
 
 def _is_new(member: RaftMember, settle_ns: int) -> bool:
-    """Members of a group that a scale has just made apply nothing for ten seconds on 2.15, and then all at once."""
+    """Whether a member has applied nothing yet and its log is younger than `settle_ns`.
+
+    After a change of replicas new members apply nothing for ten seconds on 2.15, and then everything at once.
+    """
     begun = member.state.wal.first_ts
     return member.state.applied == 0 and begun is not None and (member.at - begun).total_seconds() * 1e9 < settle_ns
 
@@ -168,7 +171,7 @@ def _weight(finding: Finding) -> tuple[int, float]:
     return (severity.rank if finding.outcome == "fail" else -1, size)
 
 
-def _words(backlog: Backlog) -> str:
+def _message(backlog: Backlog) -> str:
     group = f" (group {backlog.member.group})"
     return f"on {backlog.member.server} {backlog.count:,} {backlog.what}{group}"
 
@@ -180,7 +183,7 @@ def _backlog(subject: Subject, backlog: Backlog, params: Params) -> Finding:
     why = "it catches up with a snapshot and applies the rest afterwards" if catching_up else backlog.why
     return failed(
         subject,
-        f"{_words(backlog)}, {pace}, and they do not get fewer: {why}",
+        f"{_message(backlog)}, {pace}, and they do not get fewer: {why}",
         backlog.member.observed("committed", state.committed),
         backlog.member.observed("applied", state.applied),
         backlog.member.observed(backlog.path, backlog.count),
@@ -205,7 +208,9 @@ def _log_size(subject: Subject, readings: Sequence[RaftMember], warn: int, most:
     )
 
 
-_THEN = "its disk or processor does not keep up with what the group takes in (iostat -x, JSD811), or the group is stuck"
+_LIKELY_CAUSES = (
+    "its disk or processor does not keep up with what the group takes in (iostat -x, JSD811), or the group is stuck"
+)
 _PAUSED = "meanwhile it confirmed nothing and did not count for the quorum"
 
 
@@ -215,13 +220,13 @@ def backlog_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     paused = log_incidents(logs, "raft-quorum-paused")
     behind = log_incidents(logs, "raft-falling-behind")
     yield from findings_by_subject(paused, "members of Raft groups paused their part in the quorum", _PAUSED)
-    yield from findings_by_subject(behind, "members of Raft groups fell behind", _THEN)
+    yield from findings_by_subject(behind, "members of Raft groups fell behind", _LIKELY_CAUSES)
     for burst in bursts(logs, "raft-leader-overrun"):
-        yield detailed_finding(burst, "leaders stepped down because they could not apply fast enough", _THEN)
+        yield detailed_finding(burst, "leaders stepped down because they could not apply fast enough", _LIKELY_CAUSES)
     for burst in bursts(logs, "raft-entries-pending"):
         most = burst.largest("pending") or 0
         severity = Severity.WARNING if most >= params.integer("max_backlog") * 10 else Severity.INFO
-        yield detailed_finding(burst, f"up to {most:,} append entries were pending", _THEN, severity)
+        yield detailed_finding(burst, f"up to {most:,} append entries were pending", _LIKELY_CAUSES, severity)
 
 
 def _owner(member: RaftMember, assets: Mapping[str, Asset]) -> Subject:

@@ -23,10 +23,12 @@ from jsdoctor.model.trend import ConsumerHistory, StreamHistory, Trend
 from jsdoctor.model.wording import span
 
 _SHRINKING = 0.9
+_SMALLEST_LAG = 10
+"""A lag of fewer entries never counts, however small the stream."""
 
 
 class _Lag(msgspec.Struct, frozen=True):
-    """One peer's lag, and how many entries the group took in meanwhile. `begun`: it does not lag in every reading."""
+    """One peer's lag, and how many entries the group had meanwhile. `begun`: the peer does not lag in every reading."""
 
     peer: Peer
     first: int
@@ -42,7 +44,7 @@ class _Lag(msgspec.Struct, frozen=True):
 
     @property
     def is_stuck(self) -> bool:
-        """Whether nothing at all came and the peer still does not get what it lacks."""
+        """Whether the group had no new entries for a second or more, and the lag did not change."""
         return self.taken_in == 0 and self.first == self.peer.lag and self.elapsed_s >= 1
 
 
@@ -57,7 +59,7 @@ def replica_lagging(trend: Trend, params: Params) -> Iterator[Finding]:
             continue
         fail = own_count(params, "fail_lag", last.config.metadata, "peer-lag-critical")
         warn = min(warn_lag, fail)
-        lags = [lag for lag in _lags(history, silence_ns) if _is_behind(lag, warn, share * _size(last), delay_ns)]
+        lags = [lag for lag in _lags(history, silence_ns) if _is_behind(lag, warn, share * _entries(last), delay_ns)]
         late = [lag for lag in lags if not lag.begun]
         if not late and lags:
             behind = ", ".join(f"{label(lag.peer)} is {lag.peer.lag:,} entries behind" for lag in lags)
@@ -68,7 +70,7 @@ def replica_lagging(trend: Trend, params: Params) -> Iterator[Finding]:
             yield passed(last.subject)
             continue
         worst = max(late, key=lambda lag: lag.peer.lag)
-        limit = fail if worst.smallest >= fail else None if worst.is_stuck else _least(warn, share * _size(last))
+        limit = fail if worst.smallest >= fail else None if worst.is_stuck else _min_lag(warn, share * _entries(last))
         yield failed(
             last.subject,
             _message(late, worst),
@@ -83,7 +85,7 @@ def _lags(history: StreamHistory | ConsumerHistory, silence_ns: int) -> Iterator
     contact.
     """
     readings = [reading.cluster.replicas if reading.cluster else () for reading in history.readings]
-    taken_in = _size(history.last) - _size(history.first)
+    taken_in = _entries(history.last) - _entries(history.first)
     for peer in readings[-1]:
         if peer.lag <= 0 or peer.current or not is_heard(peer, silence_ns):
             continue
@@ -92,20 +94,20 @@ def _lags(history: StreamHistory | ConsumerHistory, silence_ns: int) -> Iterator
             yield _Lag(peer, lags[0], min(lags) or peer.lag, taken_in, history.elapsed_s, begun=min(lags) == 0)
 
 
-def _size(asset: Stream | Consumer) -> int:
-    """How many entries the group has taken in, about: messages of a stream, deliveries and acks of a consumer."""
+def _entries(asset: Stream | Consumer) -> int:
+    """About how many Raft entries the group has had: messages of a stream, deliveries and acks of a consumer."""
     if isinstance(asset, Stream):
         return asset.state.last_seq
     return asset.delivered.consumer_seq + asset.ack_floor.consumer_seq
 
 
 def _is_behind(lag: _Lag, warn: int, share: float, delay_ns: int) -> bool:
-    """By an absolute number, by a share of the whole, or at all when nothing is going on."""
-    return lag.is_stuck or (lag.behind_ns >= delay_ns and lag.smallest >= _least(warn, share))
+    """Whether a peer is stuck, or behind by time and by a number or a share of all entries."""
+    return lag.is_stuck or (lag.behind_ns >= delay_ns and lag.smallest >= _min_lag(warn, share))
 
 
-def _least(warn: int, share: float) -> int:
-    return min(warn, max(int(share), 10))
+def _min_lag(warn: int, share: float) -> int:
+    return min(warn, max(int(share), _SMALLEST_LAG))
 
 
 def _message(late: Sequence[_Lag], worst: _Lag) -> str:
@@ -118,11 +120,11 @@ def _message(late: Sequence[_Lag], worst: _Lag) -> str:
 
 
 _BEHIND = ("stream-replica-not-current", "consumer-replica-not-current", "meta-not-current")
-_THEN = "until it is current it cannot take over; look at the disk and the log of that server"
+_EFFECT = "until it is current it cannot take over; look at the disk and the log of that server"
 
 
 @check("cluster_health.replica_not_current_logged", lines_of="servers")
 def replica_not_current_logged(logs: LogEvidence) -> Iterator[Finding]:
     """Servers log this only when their health is probed, once for each probe (server: monitor.go HandleHealthz)."""
     incidents = log_incidents(logs, *_BEHIND, repeats=True)
-    yield from findings_by_subject(incidents, "a replica was not current", _THEN)
+    yield from findings_by_subject(incidents, "a replica was not current", _EFFECT)

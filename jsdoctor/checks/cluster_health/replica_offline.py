@@ -63,12 +63,12 @@ def replica_offline(
     Only the reports of leaders count: followers report each other as never seen (server: raft.go Peers).
     """
     reachability = peer_reachability(snapshots, servers, params.integer("silence"))
-    of_asset = _of_assets(reachability, servers)
-    looks = (*past.snapshots[:-1], snapshots.last) if past else (snapshots.last,)
-    yield from _findings(reachability, of_asset, servers, looks, params)
+    by_asset = _stopped_replicas(reachability, servers)
+    samples = (*past.snapshots[:-1], snapshots.last) if past else (snapshots.last,)
+    yield from _findings(reachability, by_asset, servers, samples, params)
     history = EarlierReadings(snapshots)
     for stream in snapshots.last.led_streams():
-        if stream.is_given and stream.subject not in of_asset and under_replicated(stream, history):
+        if stream.is_given and stream.subject not in by_asset and under_replicated(stream, history):
             yield being_scaled(stream, servers, connected, params.integer("settle")) or _unplaced(stream)
 
 
@@ -82,53 +82,63 @@ def meta_peer_offline(servers: Servers, snapshots: SnapshotSeries | None, params
 
 def _findings(
     reachability: PeerReachability,
-    of_asset: Mapping[Subject, Sequence[UnreachablePeer]],
+    by_asset: Mapping[Subject, Sequence[UnreachablePeer]],
     servers: Servers | None,
-    looks: Sequence[ClusterSnapshot],
+    samples: Sequence[ClusterSnapshot],
     params: Params,
 ) -> Iterator[Finding]:
-    answered, halted = _answered(servers), _without_majority(reachability)
-    for name, all_ in sorted(reachability.unheard.items()):
+    answered, halted = _servers_by_name(servers), _without_majority(reachability)
+    for name, peers in sorted(reachability.unheard.items()):
         is_up = _is_up(name, reachability, answered)
-        if of_server := [unheard for unheard in all_ if not is_up or unheard.asset is None]:
-            finding = _server_finding(name, of_server, answered.get(name), params.integer("long_silence"), halted)
-            yield msgspec.structs.replace(finding, advice=_start(name, looks)) if name not in answered else finding
+        if peers_of_server := [unheard for unheard in peers if not is_up or unheard.asset is None]:
+            finding = _server_finding(name, peers_of_server, answered.get(name), params.integer("long_silence"), halted)
+            yield (
+                msgspec.structs.replace(finding, advice=_start_advice(name, samples))
+                if name not in answered
+                else finding
+            )
     # Servers that started a moment ago, with nanoseconds since then.
     long_ns = params.integer("long_silence")
     uptimes = ((name, uptime_ns(server)) for name, server in answered.items())
     restarted = {name: uptime for name, uptime in uptimes if uptime is not None and uptime < long_ns}
-    for subject, missing in of_asset.items():
+    for subject, missing in by_asset.items():
         # Replicas start one after the other: a server that started after the last contact may not have begun this one.
-        stopped = [one for one in missing if restarted.get(one.peer.name, one.peer.active_ns) >= one.peer.active_ns]
+        stopped = [
+            member
+            for member in missing
+            if restarted.get(member.peer.name, member.peer.active_ns) >= member.peer.active_ns
+        ]
         if stopped:
             yield _asset_finding(subject, stopped)
             continue
-        started = (f"{name} started {span(restarted[name])} ago" for name in sorted({one.peer.name for one in missing}))
+        started = (
+            f"{name} started {span(restarted[name])} ago" for name in sorted({member.peer.name for member in missing})
+        )
         reason = f"{', '.join(started)}, and its replica there has not been seen since"
         yield unknown(subject, reason, "run again in a minute")
-    yield from _others(reachability, params.integer("silence"))
+    yield from _judge_others(reachability, params.integer("silence"))
 
 
 def _without_majority(reachability: PeerReachability) -> frozenset[Subject]:
-    """The assets of which so many members are unheard that the rest cannot elect or acknowledge anything."""
-    assets = [one.asset for all_ in reachability.unheard.values() for one in all_ if one.asset]
+    """The assets without contact to so many members that the others are no quorum."""
+    assets = [member.asset for peers in reachability.unheard.values() for member in peers if member.asset]
     unheard = Counter(asset.subject for asset in assets)
     sizes = {asset.subject: 1 + len(asset.cluster.replicas) for asset in assets if asset.cluster}
     return frozenset(subject for subject, size in sizes.items() if size - unheard[subject] < quorum(size))
 
 
-def _of_assets(reachability: PeerReachability, servers: Servers | None) -> dict[Subject, list[UnreachablePeer]]:
-    """The assets that miss a replica on a server that is up."""
-    answered = _answered(servers)
-    of_asset: dict[Subject, list[UnreachablePeer]] = {}
-    for name, all_ in sorted(reachability.unheard.items()):
-        for unheard in all_ if _is_up(name, reachability, answered) else ():
+def _stopped_replicas(reachability: PeerReachability, servers: Servers | None) -> dict[Subject, list[UnreachablePeer]]:
+    """The peers without contact on servers that are up, by asset."""
+    answered = _servers_by_name(servers)
+    by_asset: dict[Subject, list[UnreachablePeer]] = {}
+    for name, peers in sorted(reachability.unheard.items()):
+        for unheard in peers if _is_up(name, reachability, answered) else ():
             if unheard.asset:
-                of_asset.setdefault(unheard.asset.subject, []).append(unheard)
-    return of_asset
+                by_asset.setdefault(unheard.asset.subject, []).append(unheard)
+    return by_asset
 
 
-def _answered(servers: Servers | None) -> dict[str, Server]:
+def _servers_by_name(servers: Servers | None) -> dict[str, Server]:
     return {server.name: server for server in (servers.servers if servers else ())}
 
 
@@ -147,7 +157,7 @@ def _takes_part(server: Server | None) -> bool:
     return server is not None and server.jetstream is not None and not server.jetstream.disabled
 
 
-def _others(reachability: PeerReachability, silence_ns: int) -> Iterator[Finding]:
+def _judge_others(reachability: PeerReachability, silence_ns: int) -> Iterator[Finding]:
     for name in sorted(reachability.heard - reachability.unheard.keys()):
         if name in reachability.late:
             late_ns = reachability.late[name]
@@ -168,11 +178,11 @@ def _others(reachability: PeerReachability, silence_ns: int) -> Iterator[Finding
 
 
 def _server_finding(
-    name: str, all_: Sequence[UnreachablePeer], answered: Server | None, long_ns: int, halted: Collection[Subject]
+    name: str, peers: Sequence[UnreachablePeer], answered: Server | None, long_ns: int, halted: Collection[Subject]
 ) -> Finding:
-    longest = max(unheard.peer.active_ns for unheard in all_)
-    flagged = any(unheard.peer.offline for unheard in all_)
-    nameless = all(unheard.peer.name.startswith(UNKNOWN_NAME) for unheard in all_)
+    longest = max(unheard.peer.active_ns for unheard in peers)
+    flagged = any(unheard.peer.offline for unheard in peers)
+    nameless = all(unheard.peer.name.startswith(UNKNOWN_NAME) for unheard in peers)
     who = f"peer {name}, whose name no server knows any more," if nameless else name
     since = f"for {elapsed(longest)}" if longest else "since their leaders took over"
     state = f"{who} has not been seen {since}"
@@ -181,19 +191,21 @@ def _server_finding(
         state = f"{who} responds, but its JetStream is off" if answered.jetstream.disabled else cut
     return failed(
         Subject(kind="server", name=name),
-        f"{state}: {_consequence(all_, halted)}",
-        *_evidence(all_),
+        f"{state}: {_consequence(peers, halted)}",
+        *_evidence(peers),
         severity=None if flagged or longest >= long_ns else Severity.WARNING,
         measured=(longest or None, long_ns if longest >= long_ns else None, "duration"),
-        between=(_last_contact(all_, longest), None),
+        between=(_last_contact(peers, longest), None),
     )
 
 
-def _start(name: str, looks: Sequence[ClusterSnapshot]) -> str:
-    """What a person does, and which streams nobody can use until then. Only a login of their account shows them."""
-    streams = (stream for look in looks for stream in look.streams)
-    alone = dict.fromkeys(s.subject.label for s in streams if shown_or(partial(_is_alone, s, name), otherwise=False))
-    silent = [asset.subject for asset in (looks[-1].silent if looks else ()) if not asset.offline]
+def _start_advice(name: str, samples: Sequence[ClusterSnapshot]) -> str:
+    """Advice to start the server, with the streams that are unavailable until then, if a login of theirs shows them."""
+    streams = (stream for sample in samples for stream in sample.streams)
+    alone = dict.fromkeys(
+        s.subject.label for s in streams if shown_or(partial(_has_only_copy, s, name), otherwise=False)
+    )
+    silent = [asset.subject for asset in (samples[-1].silent if samples else ()) if not asset.offline]
     streams_silent = [subject.label for subject in silent if subject.kind == "stream"]
     if streams_silent and not alone:
         return f"Start {name}: no server responds for {listed(streams_silent, _SHOWN)}, whose copy may be there."
@@ -202,25 +214,25 @@ def _start(name: str, looks: Sequence[ClusterSnapshot]) -> str:
     return f"Start {name}: the only copy of {listed(alone, _SHOWN)} is there, unavailable until then."
 
 
-def _is_alone(stream: Stream, server: str) -> bool:
+def _has_only_copy(stream: Stream, server: str) -> bool:
     return members_of(stream) == (server,)
 
 
-def _consequence(all_: Sequence[UnreachablePeer], halted: Collection[Subject]) -> str:
-    named, several = _holdings(all_)
-    stopped = [one for one in all_ if one.asset and one.asset.subject in halted]
+def _consequence(peers: Sequence[UnreachablePeer], halted: Collection[Subject]) -> str:
+    named, several = _holdings(peers)
+    stopped = [member for member in peers if member.asset and member.asset.subject in halted]
     without = "without a majority, so that nothing is stored or delivered there"
-    if stopped and len(stopped) == len(all_):
+    if stopped and len(stopped) == len(peers):
         return f"{named} {'run' if several else 'runs'} {without}"
     lack = f"{named} {'lack' if several else 'lacks'} one member"
     return f"{lack}, which leaves {_holdings(stopped)[0]} {without}" if stopped else lack
 
 
-def _holdings(all_: Sequence[UnreachablePeer]) -> tuple[str, bool]:
+def _holdings(peers: Sequence[UnreachablePeer]) -> tuple[str, bool]:
     """The groups that a server is missing from, and whether it is more than one."""
-    counts = Counter(unheard.asset.subject.kind for unheard in all_ if unheard.asset)
+    counts = Counter(unheard.asset.subject.kind for unheard in peers if unheard.asset)
     parts = [f"{count:,} {kind}{'s' if count > 1 else ''}" for kind, count in sorted(counts.items(), reverse=True)]
-    if any(unheard.asset is None for unheard in all_):
+    if any(unheard.asset is None for unheard in peers):
         parts.insert(0, "the meta group")
     return joined(parts), len(parts) > 1 or sum(counts.values()) > 1
 
@@ -251,14 +263,14 @@ def _unplaced(stream: Stream) -> Finding:
     )
 
 
-def _last_contact(all_: Sequence[UnreachablePeer], longest_ns: int) -> datetime | None:
-    """The longest silence before the newest report; None where no leader had contact."""
-    reported = [observation.at for unheard in all_ for observation in unheard.observed if observation.at]
+def _last_contact(peers: Sequence[UnreachablePeer], longest_ns: int) -> datetime | None:
+    """The time of the newest report minus the longest silence; None where no leader ever had contact."""
+    reported = [observation.at for unheard in peers for observation in unheard.observed if observation.at]
     return max(reported) - timedelta(microseconds=longest_ns // 1000) if longest_ns and reported else None
 
 
-def _evidence(all_: Sequence[UnreachablePeer]) -> tuple[Observation, ...]:
-    return tuple(observation for unheard in all_[:_SHOWN] for observation in unheard.observed)
+def _evidence(peers: Sequence[UnreachablePeer]) -> tuple[Observation, ...]:
+    return tuple(observation for unheard in peers[:_SHOWN] for observation in unheard.observed)
 
 
 _ENDS = {"clean": "stopped in order", "lame duck": "left in lame duck mode", "failed": "ended with a fatal error"}
@@ -273,11 +285,11 @@ def server_gone_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     if not logs.has_server_logs:
         yield no_server_lines()
         return
-    newest = {zoned: _two_newest(logs, zoned) for zoned in (False, True)}
+    newest_by_zone = {has_zone: _two_newest(logs, has_zone) for has_zone in (False, True)}
     for server in logs.servers:
         runs = index_of(logs).runs_of(server.name)
         last = runs[-1].last if runs else None
-        others = newest[last.zoned] if last else []
+        others = newest_by_zone[last.zoned] if last else []
         end = next((other.last for other in others if other.name != server.name), None)
         if last is None or end is None or not last.dated or runs[-1].end not in _ENDS:
             continue
@@ -289,8 +301,8 @@ def server_gone_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
             CLUSTER, "the log of one server does not tell which others are gone", "name the logs of all servers"
         )
     for burst in bursts(logs, "peers-evicted", "peers-evicted-of", "peer-set-adjusted", subjects=cluster_of):
-        then = "right when servers were taken away for good; those that still run have JetStream switched off"
-        yield detailed_finding(burst, "peers were removed from the cluster", then, Severity.INFO)
+        effect = "right when servers were taken away for good; those that still run have JetStream switched off"
+        yield detailed_finding(burst, "peers were removed from the cluster", effect, Severity.INFO)
 
 
 def _two_newest(logs: LogEvidence, zoned: bool) -> list[LogServer]:

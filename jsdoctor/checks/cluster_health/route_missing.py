@@ -8,7 +8,7 @@ from functools import partial
 from jsdoctor.checks.cluster_health.links import (
     LinksOverTime,
     Members,
-    all_young,
+    any_young,
     before_fall,
     by_server,
     cluster_of,
@@ -24,7 +24,7 @@ from jsdoctor.model.partial import shown_or
 from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.server_past import ServerPast
 
-_THEN = (
+_EFFECT = (
     "They do not reach each other, not even through a third server: clients of one get nothing that is published at the"
     " other, and groups with members on both lose or change their leaders"
 )
@@ -42,13 +42,13 @@ def route_missing(servers: Servers, links: Links, params: Params) -> Iterator[Fi
         pairs = list(routes_missing(group, links))
         if not pairs:
             yield passed(group.subject)
-        elif all_young(group.servers, params.integer("start_up")):
+        elif any_young(group.servers, params.integer("start_up")):
             yield unknown(group.subject, "a server has just started and may still connect", "run again in a minute")
         else:
             between = "; ".join(f"{item} and {other}" for item, other in pairs)
             yield failed(
                 group.subject,
-                f"running servers have no route to each other: {between}. {_THEN}",
+                f"running servers have no route to each other: {between}. {_EFFECT}",
                 *(links.observed("routes", list(links.routes or ())) for links in known),
                 measured=(len(pairs), 0, "count"),
             )
@@ -56,25 +56,25 @@ def route_missing(servers: Servers, links: Links, params: Params) -> Iterator[Fi
 
 @check("cluster_health.route_missing_history")
 def route_missing_history(past: ServerPast) -> Iterator[Finding]:
-    """Servers that have fewer route connections than they had, though others of the cluster have as many.
+    """Servers with fewer route connections than before, though other servers of the cluster have as many as before.
 
-    A server that ends takes its routes from all others, so where all have fewer, one may be gone that nobody scrapes.
+    When a server ends, all others lose a route to it. So where all have fewer, one without metrics may have ended.
     """
     known = {link.server.name: link for link in links_over_time(past)}
     ran = {server.name: cluster_of(server) for sample in past.earlier for server in sample.servers}
     for group in clusters(Servers(past.samples[-1].servers)):
         names = [server.name for server in group.servers]
         gone = [name for name, cluster in ran.items() if cluster == group.name and name not in names]
-        now = {name: count for name in names if name in known and (count := _present(known[name])) is not None}
+        now = {name: count for name in names if name in known and (count := _present_count(known[name])) is not None}
         if gone:
             reason = f"{', '.join(gone)} was there before and is not seen now: it may run without routes"
             yield unknown(group.subject, reason, "query its monitoring port: --monitor http://HOST:8222")
             continue
         if len(now) < len(names) or len(names) < 2:
             continue
-        had = {name: min(before) for name in names if (before := _before(known[name], now[name]))}
+        had = {name: min(before) for name in names if (before := _counts_before(known[name], now[name]))}
         if not had:
-            yield _steady(group, now, named=any(known[name].present[-1].routes for name in names))
+            yield _judge_steady(group, now, named=any(known[name].present[-1].routes for name in names))
         elif len(had) == len(names) and not _is_apart(group, now, had):
             reason = "all its servers have fewer routes than before, as if one had gone of which there are no metrics"
             yield unknown(group.subject, reason, "scrape every server of the cluster, or look with a login")
@@ -82,14 +82,14 @@ def route_missing_history(past: ServerPast) -> Iterator[Finding]:
             counts = ", ".join(f"{name} ({now[name]:,} of {had[name]:,})" for name in had)
             yield failed(
                 group.subject,
-                f"running servers have fewer route connections than before: {counts}. {_THEN}",
+                f"running servers have fewer route connections than before: {counts}. {_EFFECT}",
                 *(known[name].present[-1].observed("num_routes", now[name]) for name in had),
                 measured=(len(had), 0, "count"),
             )
 
 
-def _steady(group: Members, now: Mapping[str, int], *, named: bool) -> Finding:
-    """Counts that did not fall prove a full mesh only where all are the same: a route may be gone since before.
+def _judge_steady(group: Members, now: Mapping[str, int], *, named: bool) -> Finding:
+    """Judge counts that did not fall. They prove a full mesh only if all are equal: a route may have been lost before.
 
     `named`: the samples name the routes, so `route_missing` judges the mesh.
     """
@@ -101,9 +101,10 @@ def _steady(group: Members, now: Mapping[str, int], *, named: bool) -> Finding:
 
 
 def _is_apart(group: Members, now: Mapping[str, int], had: Mapping[str, int]) -> bool:
-    """Whether a server runs without routes, where all have fewer: one that is gone would take as many from each.
+    """Whether some server is cut off, where all have fewer routes: one that ended would take as many from each.
 
-    A server that is cut off counts the connections that it keeps trying to make.
+    It has no route, or the losses differ and the meta group has no further member. A server that is cut off counts
+    the connections that it keeps trying to make.
     """
     fallen = {had[name] - now[name] for name in now}
     size = max(shown_or(partial(_meta_size, server), 0) for server in group.servers)
@@ -114,11 +115,11 @@ def _meta_size(server: Server) -> int:
     return server.meta.cluster_size if server.meta else 0
 
 
-def _present(links_over_time: LinksOverTime) -> int | None:
+def _present_count(links_over_time: LinksOverTime) -> int | None:
     """The most route connections in the present samples; None where one of them does not show any number."""
     counts = [links.route_count for links in links_over_time.present]
     return max(count or 0 for count in counts) if None not in counts else None
 
 
-def _before(links_over_time: LinksOverTime, now: int) -> list[int]:
+def _counts_before(links_over_time: LinksOverTime, now: int) -> list[int]:
     return before_fall([links.route_count for links in links_over_time.earlier if links.route_count is not None], now)

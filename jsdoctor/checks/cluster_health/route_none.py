@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
-from jsdoctor.checks.cluster_health.links import Members, all_young, by_server, clusters
+from jsdoctor.checks.cluster_health.links import Members, any_young, by_server, clusters
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, failed, passed, suspected, unknown
 from jsdoctor.model.links import Links, ServerLinks
@@ -13,19 +13,19 @@ from jsdoctor.model.params import Params
 from jsdoctor.model.server import ListenerOptions, Server, Servers
 from jsdoctor.model.wording import counted
 
-_OWN = 1
-"""One of the addresses is mostly the server's own: a list that all servers share has it."""
+_OWN_ADDRESSES = 1
+"""Number of configured addresses that are the server's own, if all servers share one list."""
 _DEFAULT_PORT = "6222"
-_ATTEMPT = timedelta(seconds=5)
-"""The side that connects lists a route before the other side has checked its login (server: route.go addRoute)."""
-_TWICE = 2
-_OFTEN = 3
-"""Readings with nothing but attempts, further apart than an attempt lasts: no route stays."""
+_ATTEMPT_TIME = timedelta(seconds=5)
+"""A younger route may be a mere attempt: it is listed before the other side checks its login (route.go addRoute)."""
+_MIN_READINGS = 2
+_MIN_ATTEMPTS = 3
+"""Readings with attempts only, over more time than an attempt takes, that show that no route stays."""
 
 
 @check("cluster_health.route_none")
 def route_none(servers: Servers, links: Links, params: Params) -> Iterator[Finding]:
-    """A server that its cluster refuses, or that refuses it, runs on alone, and its clients stay."""
+    """Judge servers without routes: one that its cluster refuses goes on alone, and its clients stay connected."""
     yield from _unreached(servers, links, params)
     by_name = by_server(links)
     for server in servers.servers:
@@ -40,16 +40,16 @@ def route_none(servers: Servers, links: Links, params: Params) -> Iterator[Findi
         readings = links.readings_of(server.name)
         without = sum(1 for reading in readings if reading.route_count == 0)
         # No attempt to connect can be in all of these.
-        apart = len(readings) >= _OFTEN and readings[-1].at - readings[0].at > _ATTEMPT
+        apart = len(readings) >= _MIN_ATTEMPTS and readings[-1].at - readings[0].at > _ATTEMPT_TIME
         lasting = any(reading.route_count and not _has_only_attempts(reading) for reading in readings)
         if own.route_count and not (_has_only_attempts(own) and (without or not lasting)):
             yield passed(server.subject)
-        elif len(addresses) <= _OWN and not _is_of_another(addresses[0], options):
+        elif len(addresses) <= _OWN_ADDRESSES and not _is_of_another(addresses[0], options):
             reason = "it has no route, and the only address in its configuration may be its own"
             yield unknown(server.subject, reason, "compare `cluster.routes` with the server's own address")
-        elif all_young([server], params.integer("start_up")):
+        elif any_young([server], params.integer("start_up")):
             yield unknown(server.subject, "it has just started and may still connect", "run again in a minute")
-        elif own.route_count and without < _TWICE and (lasting or not apart):
+        elif own.route_count and without < _MIN_READINGS and (lasting or not apart):
             reason = "its only routes are a moment old, and it had none before"
             yield suspected(server.subject, reason, "run again with --samples 5")
         else:
@@ -74,22 +74,19 @@ def _addresses(number: int) -> str:
 
 
 def _unreached(servers: Servers, links: Links, params: Params) -> Iterator[Finding]:
-    """Addresses that lead to no server, as the first server sees it that has them in its configuration.
-
-    One of them may be the server's own.
-    """
+    """A finding for each cluster in which a server has more configured addresses than routes: the first such server."""
     by_name = by_server(links)
     for group in clusters(servers):
-        if all_young(group.servers, params.integer("start_up")):
+        if any_young(group.servers, params.integer("start_up")):
             continue
         for server in group.servers:
             own, options = by_name.get(server.name), server.varz.cluster if server.varz else None
-            if own is None or options is None or len(links.readings_of(server.name)) < _TWICE:
+            if own is None or options is None or len(links.readings_of(server.name)) < _MIN_READINGS:
                 continue
             if not own.routes or _has_only_attempts(own):
                 continue
             certain = sum(_is_of_another(url, options) for url in set(options.urls))
-            others = max(certain, len(set(options.urls)) - _OWN)
+            others = max(certain, len(set(options.urls)) - _OWN_ADDRESSES)
             reached = max(len(set(reading.routes or ())) for reading in links.readings_of(server.name))
             if others > reached:
                 yield _unreached_finding(group, server, others, reached, own)
@@ -118,4 +115,4 @@ def _is_of_another(address: str, options: ListenerOptions) -> bool:
 
 def _has_only_attempts(links: ServerLinks) -> bool:
     routes = links.route_connections
-    return bool(routes) and all(r.start is not None and links.at - r.start < _ATTEMPT for r in routes)
+    return bool(routes) and all(r.start is not None and links.at - r.start < _ATTEMPT_TIME for r in routes)

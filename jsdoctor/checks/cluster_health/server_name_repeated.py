@@ -13,14 +13,14 @@ from jsdoctor.model.server import Server, Servers
 
 @check("cluster_health.server_name_repeated")
 def server_name_repeated(servers: Servers) -> Iterator[Finding]:
-    """A server refuses leaf nodes of its own cluster name, so two servers of one cluster name are routed together."""
+    """Two servers with one name and one cluster name are connected: a server refuses leaf nodes of its cluster name."""
     lasting = [frozenset(server.server_id for server in sample) for sample in servers.samples]
     by_name: dict[str, list[Server]] = defaultdict(list)
     for server in servers.servers:
         if server.varz is not None and server.varz.server_name and cluster_of(server):
             by_name[server.varz.server_name].append(server)
     for name, members in sorted(by_name.items()):
-        twins = [m for m in members if any(_together(m, other) for other in members if other is not m)]
+        twins = [m for m in members if any(_are_connected(m, other) for other in members if other is not m)]
         twins = [item for item in twins if all(item.server_id in sample for sample in lasting)]
         subject = Subject(kind="server", name=name)
         if len({item.server_id for item in twins}) < 2:
@@ -45,9 +45,13 @@ def server_name_repeated(servers: Servers) -> Iterator[Finding]:
             )
 
 
-def _together(first: Server, second: Server) -> bool:
+def _are_connected(first: Server, second: Server) -> bool:
     """Whether both are in one cluster, or in clusters of which one names the other as a gateway."""
     if first.server_id == second.server_id:
         return False
-    here, there = cluster_of(first), cluster_of(second)
-    return here == there or there in configured_gateways(first) or here in configured_gateways(second)
+    first_cluster, second_cluster = cluster_of(first), cluster_of(second)
+    return (
+        first_cluster == second_cluster
+        or second_cluster in configured_gateways(first)
+        or first_cluster in configured_gateways(second)
+    )

@@ -21,6 +21,7 @@ from jsdoctor.model.snapshot import SnapshotSeries, Stream
 _WRITE_ERROR = "stream write error: "
 _BY_ID = "last msgid mismatch"
 _EDIT_HANGS = (2, 15)
+"""From this release on the edit to one replica gets no response while a stream is halted."""
 _CAUSES = (
     (_BY_ID, "one publish with a wrong Nats-Expected-Last-Msg-Id does this on server 2.14 and newer"),
     ("no space left", "its volume has no space or no inodes left: free some, then restart that server"),
@@ -59,7 +60,8 @@ def _finding(subject: Subject, where: Sequence[tuple[Server, HealthError]], stre
         effect += ", and a restart does not help"
     return failed(
         subject,
-        f"halted on {names} by a write error ({cause}): {effect}; {_known(cause)}" + _recovery(cause, where, stream),
+        f"halted on {names} by a write error ({cause}): {effect}; {_known_cause(cause)}"
+        + _recovery(cause, where, stream),
         *(server.observed("healthz.errors.error", error.error) for server, error in where),
         severity=None if dead or (stream and len(where) >= stream.config.num_replicas) else Severity.ERROR,
         measured=(len(where), 0, "count"),
@@ -67,7 +69,7 @@ def _finding(subject: Subject, where: Sequence[tuple[Server, HealthError]], stre
 
 
 def _recovery(cause: str, where: Sequence[tuple[Server, HealthError]], stream: Stream | None) -> str:
-    """As measured: on 2.14 the edit rebuilds the group with all data, on 2.15 the edit never gets a response."""
+    """How to recover: an edit to one replica rebuilds the group with all data on 2.14, and hangs on 2.15 (measured)."""
     if _BY_ID not in cause:
         return ""
     newest = max(release(server.version) for server, _ in where)
@@ -111,18 +113,18 @@ def write_errors_logged(logs: LogEvidence) -> Iterator[Finding]:
             others = len({interval.logged_by for interval in incident.unresolved}) < len(logs.servers)
             severity = incident.severity(Severity.ERROR if others else None)
             what = f"halted on {incident.servers} by a write error"
-            yield detailed_finding(incident, what, _cause(incident), severity)
+            yield detailed_finding(incident, what, _cause_text(incident), severity)
     for incident in failing:
         if incident.subject not in subjects:
-            yield detailed_finding(incident, "writes failed", _cause(incident), incident.severity(Severity.ERROR))
+            yield detailed_finding(incident, "writes failed", _cause_text(incident), incident.severity(Severity.ERROR))
 
 
-def _cause(incident: LogIncident) -> str:
+def _cause_text(incident: LogIncident) -> str:
     reasons = incident.values("reason")
-    return f"{reasons}: {_known(reasons)}" if reasons else _known("")
+    return f"{reasons}: {_known_cause(reasons)}" if reasons else _known_cause("")
 
 
-def _known(reasons: str) -> str:
+def _known_cause(reasons: str) -> str:
     return next(
         (text for mark, text in _CAUSES if mark in reasons), "see its log and its disk, then restart that server"
     )

@@ -14,8 +14,8 @@ from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers
 
 _DEFAULT = "$SYS"
-_POOLED = 2
-"""Only servers that pool routes have this many connections without an account, and these pin the system account."""
+_MIN_POOL = 2
+"""Connections without an account that prove a pool of routes; with a pool the system account has its own route."""
 
 
 @check("cluster_health.system_account_apart")
@@ -48,7 +48,7 @@ def _apart(server: Server, links: ServerLinks, start_ns: int) -> Iterator[str]:
     for name in links.routes or ():
         starts = [route.start for route in links.route_connections if route.name == name and not route.account]
         old = all(start is not None and links.at - start >= within for start in starts)
-        if name not in pinned and old and (len(starts) >= _POOLED or pinned):
+        if name not in pinned and old and (len(starts) >= _MIN_POOL or pinned):
             yield name
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from jsdoctor.checks.cluster_health.links import Members, clusters, in_roll_out, parted
+from jsdoctor.checks.cluster_health.links import Members, clusters, in_roll_out, value_list
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.logs.log_incidents import index_of
@@ -36,7 +36,7 @@ def version_mixed(servers: Servers, params: Params) -> Iterator[Finding]:
     if len(among) > 1 and not mixed:
         yield failed(
             CLUSTER,
-            f"clusters, single servers or leaf nodes run different versions ({parted(among)}): streams and"
+            f"clusters, single servers or leaf nodes run different versions ({value_list(among)}): streams and"
             " settings that only the newer ones know cannot be moved to the older ones",
             *(server.observed("version", server.version) for server in servers.servers),
             severity=Severity.INFO,
@@ -55,8 +55,8 @@ def _by_version(servers: Sequence[Server]) -> dict[str, list[str]]:
 
 def _finding(group: Members, rolling: bool) -> Finding:
     versions = _by_version(group.servers)
-    of = "its servers" if group.subject is CLUSTER else f"the servers of {group.name}"
-    then = (
+    subject_text = "its servers" if group.subject is CLUSTER else f"the servers of {group.name}"
+    effect = (
         "an upgrade seems to be under way, as some were started lately"
         if rolling
         else "what only the newer ones know (stream settings, API replies, Raft messages) fails on the others, and a"
@@ -64,7 +64,7 @@ def _finding(group: Members, rolling: bool) -> Finding:
     )
     return failed(
         group.subject,
-        f"{of} run {len(versions)} versions ({parted(versions)}): {then}",
+        f"{subject_text} run {len(versions)} versions ({value_list(versions)}): {effect}",
         *(server.observed("version", server.version) for server in group.servers),
         severity=Severity.INFO if rolling else None,
         measured=(len(versions), 1, "count"),
@@ -77,7 +77,7 @@ _DAY_US = 86_400_000_000
 
 @check("cluster_health.versions_logged")
 def versions_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
-    """Each start logs the version. What counts is which ones run where the logs end."""
+    """Compare the versions of the processes that ran when the logs end; each start logs its version."""
     if not logs.has_server_logs:
         yield no_server_lines()
         return
@@ -93,12 +93,12 @@ def versions_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
         current = [run for run in newest if run.last and run.version and end - run.last.us < _DAY_US]
         subject = CLUSTER if len(by_cluster) == 1 else Subject(kind="cluster", name=cluster)
         if len({run.version for run in current}) > 1:
-            yield _mixed(subject, current, end, params.integer("roll_out"))
+            yield _mixed_finding(subject, current, end, params.integer("roll_out"))
         elif current:
             yield passed(subject)
 
 
-def _mixed(subject: Subject, current: Sequence[ProcessRun], end: int, roll_out_ns: int) -> Finding:
+def _mixed_finding(subject: Subject, current: Sequence[ProcessRun], end: int, roll_out_ns: int) -> Finding:
     starts = [run.started for run in current if run.started]
     newest = max(starts, default=None)
     age_ns = (end - newest.us) * 1000 if newest else None

@@ -20,10 +20,10 @@ def collection_gap(gaps: Gaps) -> Iterator[Finding]:
             by_subject[gap.subject].append(gap)
     if not by_subject:
         yield passed(CLUSTER)
-    for subject, candidate in by_subject.items():
+    for subject, subject_gaps in by_subject.items():
         yield failed(
             subject,
-            "; ".join(dict.fromkeys(gap.reason for gap in candidate)),
-            *(Observation("jsdoctor", f"gap.{gap.kind}", gap.reason) for gap in candidate),
-            how_to_get="; ".join(dict.fromkeys(gap.how_to_get for gap in candidate)),
+            "; ".join(dict.fromkeys(gap.reason for gap in subject_gaps)),
+            *(Observation("jsdoctor", f"gap.{gap.kind}", gap.reason) for gap in subject_gaps),
+            how_to_get="; ".join(dict.fromkeys(gap.how_to_get for gap in subject_gaps)),
         )

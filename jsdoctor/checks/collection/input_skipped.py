@@ -17,7 +17,7 @@ from jsdoctor.model.nats_traffic import Content
 from jsdoctor.model.packets import Capture, PacketEvidence
 from jsdoctor.model.wording import counted
 
-_SINGLY = 20
+_MAX_SINGLE = 20
 """If more files than this have one problem, they share one finding."""
 
 
@@ -35,9 +35,9 @@ def input_skipped_logged(logs: LogEvidence) -> Iterator[Finding]:
                 _observed(file),
                 severity=Severity.INFO if file.long_lines < file.lines else None,
             )
-    many = [files for files in by_problem.values() if len(files) > _SINGLY]
+    many = [files for files in by_problem.values() if len(files) > _MAX_SINGLE]
     for files in by_problem.values():
-        if len(files) <= _SINGLY:
+        if len(files) <= _MAX_SINGLE:
             yield from map(_skipped, files)
     if many:
         yield _together(many)
@@ -68,7 +68,7 @@ def _together(groups: Sequence[Sequence[LogFile]]) -> Finding:
     return failed(
         CLUSTER,
         f"{reasons} ({listed(file.path for file in files)})",
-        *map(_observed, files[:_SINGLY]),
+        *map(_observed, files[:_MAX_SINGLE]),
         measured=(sum(file.skipped for file in files), None, "bytes"),
     )
 
@@ -84,7 +84,7 @@ _UNREADABLE = {
     Content.WEBSOCKET: "WebSocket, which is not read",
     Content.UNKNOWN: "of unknown content",
 }
-_MUCH = 0.01
+_MUCH_LOST = 0.01
 
 
 @check("collection.input_skipped_captured")
@@ -95,7 +95,7 @@ def input_skipped_captured(packets: PacketEvidence) -> Iterator[Finding]:
         by_capture[view.tcp.capture].append(view)
     for number, capture in enumerate(packets.captures):
         seen = by_capture[number]
-        unread, doubts = list(_unread(capture)), [*_doubts(capture, seen), *_unsaid(seen)]
+        unread, doubts = list(_unread(capture)), [*_doubts(capture, seen), *_unreadable_nats(seen)]
         subject = Subject(kind="file", name=capture.name)
         if not unread and not doubts:
             yield passed(subject)
@@ -110,21 +110,21 @@ def input_skipped_captured(packets: PacketEvidence) -> Iterator[Finding]:
 
 
 def _unread(capture: Capture) -> Iterator[str]:
-    """What was there and was not judged, or what the capturing host lost in earnest."""
+    """Reasons why a capture was not judged completely: packets not read, cut, or lost in numbers."""
     if capture.problem:
         yield f"{capture.problem}; {counted(capture.packets, 'packet')} before that were read"
     if capture.unknown_link:
         yield f"{counted(capture.unknown_link, 'packet')} with a link layer that is not known here were left out"
     if capture.cut:
         yield f"{counted(capture.cut, 'packet')} were captured without all of their headers: use a snaplen of 256"
-    if dropped(capture).ratio >= _MUCH:
+    if dropped(capture).ratio >= _MUCH_LOST:
         lost = dropped(capture)
         yield f"the capturing host lost {counted(lost.events, 'packet')} ({percent(lost.ratio)})"
 
 
 def _doubts(capture: Capture, seen: list[View]) -> Iterator[str]:
     """What limits the findings of a capture."""
-    if capture.kernel_drops and dropped(capture).ratio < _MUCH:
+    if capture.kernel_drops and dropped(capture).ratio < _MUCH_LOST:
         yield f"the capturing host lost {counted(capture.kernel_drops, 'packet')}: figures are lower bounds"
     holes = sum(missed(flow).events for view in seen for flow in view.tcp.flows)
     if holes:
@@ -141,7 +141,7 @@ def _doubts(capture: Capture, seen: list[View]) -> Iterator[str]:
         yield f"{counted(capture.tunnelled + capture.fragments, 'packet')} in tunnels or fragments were left out"
 
 
-def _unsaid(seen: list[View]) -> Iterator[str]:
+def _unreadable_nats(seen: list[View]) -> Iterator[str]:
     """NATS traffic in a capture that cannot be read."""
     if resynced := sum(view.nats.content is Content.NATS and view.nats.resyncs > 0 for view in seen):
         yield f"lines of NATS are missing on {counted(resynced, 'connection')}: what is counted there is a lower bound"

@@ -12,7 +12,7 @@ from jsdoctor.model.wording import counted
 
 @check("collection.suppression_stale")
 def suppression_stale(suppressions: Suppressions) -> Iterator[Finding]:
-    """A waiver ends on its day, remembered or not; one that waives nothing would hide what comes later."""
+    """Report waivers that have expired, and those that cover no finding, as they would hide later ones."""
     for use in suppressions.uses:
         subject = _subject(use.waiver)
         if use.expired:
@@ -46,5 +46,5 @@ def _finding(use: WaiverUse, severity: Severity, message: str) -> Finding:
 
 
 def _subject(waiver: Waiver) -> Subject:
-    """By what it waives, not by its line: that moves with every edit above it."""
+    """The subject of a waiver: its rule and pattern, not its line, which moves with edits above it."""
     return Subject(kind="file", name=f"{waiver.origin}: {waiver.rule} on {waiver.subject}")

@@ -20,7 +20,7 @@ from jsdoctor.model.wording import joined, span
 
 @check("consumer_lag.abandoned")
 def abandoned(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
-    """Consumers of one kind have the same configuration but for their names. Sessions of MQTT devices may be away."""
+    """Count unused consumers with equal configurations. MQTT streams are left out: devices may be away for long."""
     many, idle_ns = max(params.integer("many"), 1), params.integer("idle_for")
     for stream in snapshots.last.led_streams():
         if stream.is_mqtt or not stream.consumers:
@@ -44,31 +44,33 @@ def abandoned(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
             yield passed(stream.subject)
 
 
-_GROWS_IN = 3
-"""Readings that show growth, and no single step."""
+_MIN_READINGS = 3
+"""Fewest readings that show growth rather than a single step."""
 
 
 @check("consumer_lag.abandoned_history")
 def abandoned_history(history: History, params: Params) -> Iterator[Finding]:
-    """Whoever is away comes back, and was there before; sessions of MQTT devices as well. Readings in which not all
-    consumers were listed do not count.
+    """Find streams whose consumers without a client become more, while those with one do not.
+
+    A client that is only away had its consumer before, so the total does not grow. Readings without all consumers
+    do not count.
     """
     many = max(params.integer("many"), 1)
     for grown in history.streams():
         readings = [stream for stream in grown.readings if len(stream.consumers) >= stream.state.consumer_count]
-        if not grown.last.consumers or len(readings) < _GROWS_IN or readings[-1] is not grown.last:
+        if not grown.last.consumers or len(readings) < _MIN_READINGS or readings[-1] is not grown.last:
             continue
         total = [len(stream.consumers) for stream in readings]
         without = [sum(map(_has_no_client, stream.consumers)) for stream in readings]
         served = [every - idle for every, idle in zip(total, without, strict=True)]
         more = min(total[-1] - total[0], without[-1] - without[0])
         if more >= many and served[-1] <= served[0] and total == sorted(total) and total[-2] > total[0]:
-            yield _growing(readings, without, served, more, many)
+            yield _growth_finding(readings, without, served, more, many)
         else:
             yield passed(grown.last.subject)
 
 
-def _growing(
+def _growth_finding(
     readings: Sequence[Stream], without: Sequence[int], served: Sequence[int], more: int, many: int
 ) -> Finding:
     last = readings[-1]
@@ -80,7 +82,7 @@ def _growing(
         last.subject,
         f"{without[0]:,} consumers had no client, then {joined([f'{count:,}' for count in without[1:]])} in"
         f" {len(readings)} looks; those with a client were {served[0]:,} and are {served[-1]:,}: {who} create them, and"
-        f" {_end(newest.config)}",
+        f" {_lifetime_text(newest.config)}",
         *compared(readings[0], last, "state.consumer_count"),
         confidence=Confidence.MEDIUM,
         measured=(more, many, "count"),
@@ -88,7 +90,7 @@ def _growing(
     )
 
 
-def _end(config: ConsumerConfig) -> str:
+def _lifetime_text(config: ConsumerConfig) -> str:
     if config.inactive_threshold_ns:
         return f"each stays for {span(config.inactive_threshold_ns)} after its last client"
     return "nothing deletes them"
@@ -130,7 +132,7 @@ def _finding(stream: Stream, unused: Sequence[Consumer], many: int) -> Finding:
     # Durables may belong to devices that are away for long; no client will use the ephemeral ones again.
     return failed(
         stream.subject,
-        f"{len(unused):,} {what} of one kind have no client, for example {unused[0].name}: {_end(config)}. An"
+        f"{len(unused):,} {what} of one kind have no client, for example {unused[0].name}: {_lifetime_text(config)}. An"
         " application that makes a new one at each start or request and does not delete it leaves such a trail",
         stream.observed("state.consumer_count", stream.state.consumer_count),
         unused[0].observed("config.inactive_threshold", config.inactive_threshold_ns),

@@ -11,13 +11,13 @@ from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import Trend
 
-_FEW = 0.1
-"""Below this share of what lies past the floor, unacknowledged messages are exceptions, not the load in flight."""
+_MAX_SHARE = 0.1
+"""Up to this share of the deliveries past the floor, unacknowledged messages are exceptions, not the load in flight."""
 
 
 @check("consumer_lag.ack_floor_pinned")
 def ack_floor_pinned(snapshots: SnapshotSeries, trend: Trend | None, params: Params) -> Iterator[Finding]:
-    """The floor is the last message before the oldest unacknowledged one (server: consumer.go processAckMsg).
+    """Find floors that do not move; a floor is the message before the oldest unacknowledged one (processAckMsg).
 
     A redelivered message among few unacknowledged ones has outlived its ack_wait: a worker is slow with it, or rejects
     it each time. Without a redelivery a worker may be busy with it and report progress.
@@ -30,7 +30,7 @@ def ack_floor_pinned(snapshots: SnapshotSeries, trend: Trend | None, params: Par
         # Deliveries past the floor. Redeliveries count in one numbering, what a filter leaves out in the other.
         by_consumer = consumer.delivered.consumer_seq - consumer.ack_floor.consumer_seq
         behind = min(by_consumer, consumer.delivered.stream_seq - consumer.ack_floor.stream_seq)
-        if behind < far or not 0 < consumer.num_ack_pending <= _FEW * behind or consumer.num_redelivered == 0:
+        if behind < far or not 0 < consumer.num_ack_pending <= _MAX_SHARE * behind or consumer.num_redelivered == 0:
             yield passed(consumer.subject)
             continue
         history = seen.get(key(consumer))

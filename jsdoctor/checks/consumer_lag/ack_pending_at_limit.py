@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import NamedTuple
 
 from jsdoctor.checks.consumer_lag.progress import (
     histories,
@@ -49,37 +50,46 @@ def ack_pending_at_limit(snapshots: SnapshotSeries, trend: Trend | None, params:
         if held is None:
             wait = f"run with --interval {patience_ns(consumer) // 1_000_000_000 + 1}s"
             yield suspected(consumer.subject, "its leader does not know when anything was acknowledged last", wait)
-        elif not held[0]:
-            yield _visible(consumer, seen.get(key(consumer)), params.integer("held_for"), at_limit)
+        elif not held.why:
+            yield _full_within_ack_wait(consumer, seen.get(key(consumer)), params.integer("held_for"), at_limit)
         else:
             yield _finding(consumer, used, fail_at if at_limit else warn_at, held, at_limit)
 
 
 _SERIAL = 1
-"""Whether the limit means strict order, one message after the other: raising it would break that."""
+"""The `max_ack_pending` that means strict order, one message after the other: a higher one would break that."""
 
 _DELIVERIES = 2
-"""A message that was delivered again is given as long to be acknowledged as the first time."""
+"""A redelivered message counts as held after this many times the longest time between deliveries."""
 
 
-def _held(consumer: Consumer, history: ConsumerHistory | None, at_limit: bool) -> tuple[str, int] | None:
-    """Why the slots stay taken, in words, and for how long, in ns; no words if they do not, None if it is unknown."""
+class _HeldPlaces(NamedTuple):
+    """Why messages keep their places (empty: they do not), and for how long."""
+
+    why: str
+    for_ns: int
+
+
+def _held(consumer: Consumer, history: ConsumerHistory | None, at_limit: bool) -> _HeldPlaces | None:
+    """Whether and why messages keep their places; None if that is unknown."""
     patience = patience_ns(consumer)
     unacknowledged, quiet = unacknowledged_ns(consumer), quiet_ns(consumer)
     if consumer.num_redelivered >= consumer.num_ack_pending and (unacknowledged or 0) > _DELIVERIES * patience:
         idle = unacknowledged or 0
-        return f"came more than once and none was acknowledged for {elapsed(idle)}", idle
+        return _HeldPlaces(f"came more than once and none was acknowledged for {elapsed(idle)}", idle)
     if not at_limit or (history and moved(history)):
-        return "", 0
+        return _HeldPlaces("", 0)
     if history and still_ns(history) > patience:
-        return f"have been unacknowledged for {elapsed(still_ns(history))}", still_ns(history)
+        return _HeldPlaces(f"have been unacknowledged for {elapsed(still_ns(history))}", still_ns(history))
     if quiet is None:
         return None
-    return f"have been unacknowledged for {elapsed(quiet)}" if quiet > patience else "", quiet
+    return _HeldPlaces(f"have been unacknowledged for {elapsed(quiet)}" if quiet > patience else "", quiet)
 
 
-def _visible(consumer: Consumer, history: ConsumerHistory | None, held_for: int, at_limit: bool) -> Finding:
-    """A full consumer within `ack_wait`: normal for now, with the numbers, unless workers are kept waiting by it.
+def _full_within_ack_wait(
+    consumer: Consumer, history: ConsumerHistory | None, held_for: int, at_limit: bool
+) -> Finding:
+    """A full consumer whose messages are younger than `ack_wait`: an info, or a warning if workers wait for messages.
 
     With a limit of one, a second worker always waits: that is what the limit is for.
     """
@@ -90,7 +100,7 @@ def _visible(consumer: Consumer, history: ConsumerHistory | None, held_for: int,
     if not at_limit or still is None:
         return passed(consumer.subject)
     limit, several = consumer.config.max_ack_pending, consumer.config.max_ack_pending > _SERIAL
-    asked = several and consumer.num_waiting > 0
+    workers_wait = several and consumer.num_waiting > 0
     old = several and still > held_for
     normal_until = until(consumer, patience_ns(consumer), still)
     waiting = f", {counted(consumer.num_waiting, 'request')} of workers waiting" if consumer.num_waiting else ""
@@ -101,10 +111,10 @@ def _visible(consumer: Consumer, history: ConsumerHistory | None, held_for: int,
         f"{counted(consumer.num_pending, 'message')} waiting{waiting}; "
         f"workers may hold their messages until {normal_until} (ack_wait or backoff)",
         *_evidence(consumer),
-        severity=Severity.WARNING if asked or old else Severity.INFO,
-        confidence=Confidence.MEDIUM if asked or old else Confidence.LOW,
+        severity=Severity.WARNING if workers_wait or old else Severity.INFO,
+        confidence=Confidence.MEDIUM if workers_wait or old else Confidence.LOW,
         measured=(still, held_for if old else patience_ns(consumer), "duration"),
-        advice=f"Wait until {normal_until}: workers may be busy until then. {_WORK_AROUND}" if asked else "",
+        advice=f"Wait until {normal_until}: workers may be busy until then. {_WORK_AROUND}" if workers_wait else "",
         how_to_get=f"look again after {normal_until}: then it is a fault",
     )
 
@@ -114,18 +124,17 @@ _WORK_AROUND = (
 )
 
 
-def _finding(consumer: Consumer, used: float, threshold: float, held: tuple[str, int], at_limit: bool) -> Finding:
+def _finding(consumer: Consumer, used: float, threshold: float, held: _HeldPlaces, at_limit: bool) -> Finding:
     limit = consumer.config.max_ack_pending
-    why, idle_ns = held
     return failed(
         consumer.subject,
         ("delivery has stopped" if at_limit else "delivery stops at the limit")
-        + f": {consumer.num_ack_pending:,} of {limit:,} allowed messages {why}, {consumer.num_pending:,} wait"
+        + f": {consumer.num_ack_pending:,} of {limit:,} allowed messages {held.why}, {consumer.num_pending:,} wait"
         f"{_requested(consumer)}",
         *_evidence(consumer),
-        severity=None if at_limit and not _nobody_asks(consumer) else Severity.WARNING,
+        severity=None if at_limit and not _no_worker_requests(consumer) else Severity.WARNING,
         measured=(used, threshold, "ratio"),
-        between=(consumer.at - timedelta(microseconds=idle_ns // 1000), None),
+        between=(consumer.at - timedelta(microseconds=held.for_ns // 1000), None),
         advice=_advice(consumer),
     )
 
@@ -137,7 +146,7 @@ def _requested(consumer: Consumer) -> str:
 
 
 def _advice(consumer: Consumer) -> str:
-    """Who holds the places decides it. More places would fill up, too, as nothing is acknowledged."""
+    """Advice by what holds the places. More places would fill up as well, as nothing is acknowledged."""
     again = f"what they hold comes again after {span(patience_ns(consumer))}"
     if consumer.num_redelivered >= consumer.num_ack_pending:
         return (
@@ -154,8 +163,8 @@ def _advice(consumer: Consumer) -> str:
     )
 
 
-def _nobody_asks(consumer: Consumer) -> bool:
-    """With a limit of one a client that stopped in the middle of its second attempt leaves the same state."""
+def _no_worker_requests(consumer: Consumer) -> bool:
+    """Whether a serial pull consumer has long had no request: its client may have stopped at a second attempt."""
     serial = consumer.config.max_ack_pending == _SERIAL and not consumer.config.is_push
     return serial and not consumer.num_waiting and (quiet_ns(consumer) or 0) > patience_ns(consumer)
 

@@ -92,8 +92,8 @@ def ack_policy_risk_declared(manifests: Manifests, snapshots: SnapshotSeries | N
     """
     known, deployed = Declarations(manifests), Deployed(snapshots)
     for consumer in manifests.kept_consumers():
-        declared, there = known.stream_of(consumer), deployed.stream(consumer.stream)
-        retention = declared.stored.retention if declared else there.config.retention if there else "limits"
+        declared, current = known.stream_of(consumer), deployed.stream(consumer.stream)
+        retention = declared.stored.retention if declared else current.config.retention if current else "limits"
         risk = risk_of(consumer.stored, retention)
         if unsure := indeterminate(consumer, "ack_policy", "deliver_group"):
             yield unsure

@@ -30,7 +30,7 @@ _MINUTE_NS = 60 * _NS_PER_S
 
 @check("consumer_lag.ack_wait_too_short")
 def ack_wait_too_short(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
-    """Only what no handler can meet is judged: how long this one takes is not to be seen in its configuration.
+    """Judge only waits that no handler can meet, as the configuration does not show how long a handler takes.
 
     With a backoff the server has already put its first step in place of `ack_wait` (server: consumer.go
     setConsumerConfigDefaults), so the value set there is not visible either.
@@ -53,18 +53,18 @@ def ack_wait_too_short(snapshots: SnapshotSeries, params: Params) -> Iterator[Fi
             consumer.observed("num_redelivered", consumer.num_redelivered),
             measured=(config.ack_wait_ns, shortest, "duration"),
             remedy=longer_wait(consumer),
-            advice=_MEND_FIRST if _none_acknowledged(consumer) else "",
+            advice=_WORKERS_FIRST if _none_acknowledged(consumer) else "",
         )
 
 
-_MEND_FIRST = (
+_WORKERS_FIRST = (
     "Look at the workers first: they acknowledge none of what they get, so that a longer ack_wait only makes it come "
     "again later."
 )
 
 
 def longer_wait(consumer: Consumer, at_least_ns: int = 0) -> dict[str, object]:
-    """Back to the server's default, or more where that much is needed; a backoff keeps its steps and starts there."""
+    """The remedy: the default `ack_wait`, or `at_least_ns` if longer; a backoff keeps its number of steps."""
     config, wait_s = consumer.config, max(_DEFAULT_WAIT_S, -(-at_least_ns // _NS_PER_S))
     if not config.durable_name or _none_acknowledged(consumer):  # the CLI edits durables only
         return {"action": "consumer.inspect"}
@@ -75,15 +75,15 @@ def longer_wait(consumer: Consumer, at_least_ns: int = 0) -> dict[str, object]:
 
 
 def _none_acknowledged(consumer: Consumer) -> bool:
-    """Whether all that is under way came again and nothing was acknowledged for long: no wait is long enough for that.
+    """Whether every unacknowledged message came again and none was acknowledged for more than a minute.
 
-    A wait that is too short is seen by late acknowledgements, so the minute leaves room for the slowest ones.
+    A longer wait does not help then: where only the wait is too short, late acknowledgements arrive.
     """
     ago = unacknowledged_ns(consumer)
     return 0 < consumer.num_ack_pending <= consumer.num_redelivered and ago is not None and ago > _MINUTE_NS
 
 
-_MAX = 0.99
+_P99 = 0.99
 
 
 @check("consumer_lag.ack_wait_measured")
@@ -98,22 +98,22 @@ def ack_wait_measured(ack_times: AckTimes, snapshots: SnapshotSeries, params: Pa
         consumer = led.get((acks.account, acks.stream, acks.consumer))
         if consumer is None or consumer.config.ack_wait_ns <= 0 or len(acks.ack_times_ns) < enough:
             continue
-        if acks.quantile_ns(_MAX) < share * consumer.config.ack_wait_ns:
+        if acks.quantile_ns(_P99) < share * consumer.config.ack_wait_ns:
             yield passed(consumer.subject)
         else:
             yield _finding(consumer, acks, share)
 
 
 def _finding(consumer: Consumer, acks: ConsumerAcks, share: float) -> Finding:
-    wait_ns, p99_ns = consumer.config.ack_wait_ns, acks.quantile_ns(_MAX)
+    wait_ns, p99_ns = consumer.config.ack_wait_ns, acks.quantile_ns(_P99)
     too_long, late = p99_ns > wait_ns, acks.longer_than(wait_ns)
-    whence = "the first step of its backoff" if consumer.config.backoff_ns else "its ack_wait"
+    limit_text = "the first step of its backoff" if consumer.config.backoff_ns else "its ack_wait"
     how_late = f"{counted(late, 'acknowledgement')} came after it" if late else "that leaves no room for a busy hour"
     again = f"; {acks.redelivered:,} were of messages that had come again" if acks.redelivered else ""
     return failed(
         consumer.subject,
         f"of {counted(len(acks.ack_times_ns), 'measured acknowledgement')} 99 % came within {span(p99_ns)} of the "
-        f"delivery, half within {span(acks.quantile_ns(0.5))}; after {span(wait_ns)}, {whence}, a message is sent "
+        f"delivery, half within {span(acks.quantile_ns(0.5))}; after {span(wait_ns)}, {limit_text}, a message is sent "
         f"again: {how_late}{again}",
         consumer.observed("config.ack_wait", wait_ns),
         consumer.observed("config.sample_freq", consumer.config.sample_freq),
@@ -129,7 +129,7 @@ def _finding(consumer: Consumer, acks: ConsumerAcks, share: float) -> Finding:
 def ack_wait_too_short_captured(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
     """Judge each consumer whose acks were captured: they show how long the work takes, which no configuration does."""
     judged = (
-        _of_traffic(consumer, packets.captures[reported.capture].name, params)
+        _judge_traffic(consumer, packets.captures[reported.capture].name, params)
         for reported in packets.nats
         for consumer in reported.consumers
         if consumer.acks or consumer.acked_late
@@ -137,7 +137,7 @@ def ack_wait_too_short_captured(packets: PacketEvidence, params: Params) -> Iter
     yield from most_severe(judged, Severity.WARNING)
 
 
-def _of_traffic(consumer: ConsumerTraffic, capture: str, params: Params) -> Finding:
+def _judge_traffic(consumer: ConsumerTraffic, capture: str, params: Params) -> Finding:
     subject = Subject(kind="consumer", name=consumer.consumer, stream=consumer.stream)
     if not consumer.acked_late:
         return passed(subject)

@@ -43,7 +43,7 @@ _STORED = {
 
 @check("consumer_lag.configuration_refused_logged", lines_of="clients")
 def configuration_refused_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """By application; by consumer where a server could not create it, or found it in its own store.
+    """One finding for each application; for each consumer that a server could not create or rejects in its store.
 
     A second subscriber of a push consumer may be a standby that waits for its turn.
     """
@@ -68,9 +68,7 @@ def configuration_refused_declared(
     connected: ConnectedServer | None,
     accounts: Accounts | None,
 ) -> Iterator[Finding]:
-    """Alone and with its declared stream by what servers do not take; beside a deployment also by what cannot be
-    changed. One finding for each consumer, with all reasons.
-    """
+    """Judge each consumer with its stream, and beside a deployment whether it can be changed; all reasons at once."""
     declared, deployed = Declarations(manifests), Deployed(snapshots)
     for consumer in manifests.kept_consumers():
         stream = declared.stream_of(consumer)
@@ -85,26 +83,28 @@ def configuration_refused_declared(
             yield unsure
         elif stream and (unsure := indeterminate(stream, *stream.unknown)):
             yield unknown(consumer.subject, f"of its stream, {unsure.message}", unsure.how_to_get)
-        elif _stream(consumer, declared, deployed) is None and consumer.stream:
+        elif _planned_stream(consumer, declared, deployed) is None and consumer.stream:
             how = "give the manifest of its stream too, or name the deployment (-s URL or --bundle FILE)"
             yield unknown(consumer.subject, f"its stream {consumer.stream} is in no manifest", how)
         else:
             yield passed(consumer.subject)
 
 
-def _stream(consumer: DeclaredConsumer, declared: Declarations, deployed: Deployed) -> StreamConfig | None:
-    """The stream as it will be: as declared, else as it is."""
-    wanted, there = declared.stream_of(consumer), deployed.stream(consumer.stream)
+def _planned_stream(consumer: DeclaredConsumer, declared: Declarations, deployed: Deployed) -> StreamConfig | None:
+    """The stream's configuration after the change: as declared, else as deployed."""
+    wanted, deployed_stream = declared.stream_of(consumer), deployed.stream(consumer.stream)
     if wanted is None:
-        return there.config if there else None
-    return wanted.after_update(there.config) if there else wanted.stored
+        return deployed_stream.config if deployed_stream else None
+    return wanted.after_update(deployed_stream.config) if deployed_stream else wanted.stored
 
 
 def _refusals(
     consumer: DeclaredConsumer, declared: Declarations, deployed: Deployed, release: tuple[int, ...]
 ) -> Iterator[ServerRefusal]:
-    stream, there = _stream(consumer, declared, deployed), deployed.stream(consumer.stream)
-    current = consumer_of(there, consumer.name) if consumer.planned_action is not PlannedAction.REPLACED else None
+    stream, deployed_stream = _planned_stream(consumer, declared, deployed), deployed.stream(consumer.stream)
+    current = (
+        consumer_of(deployed_stream, consumer.name) if consumer.planned_action is not PlannedAction.REPLACED else None
+    )
     if current and not consumer.may_update:
         return
     unknown_stream = stream is None and deployed.seen and not deployed.streams(consumer.stream)
@@ -127,18 +127,20 @@ def _refusals(
 def _beyond_limits(
     consumer: DeclaredConsumer, declared: Declarations, deployed: Deployed, accounts: Accounts | None
 ) -> Iterator[ServerRefusal]:
-    """Of a new consumer. Where its stream is declared, too, JSD602 counts all that will want a place."""
-    there = deployed.stream(consumer.stream)
-    if there is None or declared.stream_of(consumer) or consumer_of(there, consumer.name):
+    """Refusals of a new consumer by limits of its stream and account. If the stream is declared, JSD602 judges it."""
+    deployed_stream = deployed.stream(consumer.stream)
+    if deployed_stream is None or declared.stream_of(consumer) or consumer_of(deployed_stream, consumer.name):
         return
-    row = account_row(there.account, accounts)
-    yield from consumer_refusals.of_new(there.config, len(there.consumers), most_consumers(there.config, row))
+    row = account_row(deployed_stream.account, accounts)
+    yield from consumer_refusals.of_new(
+        deployed_stream.config, len(deployed_stream.consumers), most_consumers(deployed_stream.config, row)
+    )
 
 
 def _others(consumer: DeclaredConsumer, declared: Declarations, deployed: Deployed) -> list[tuple[str, ConsumerConfig]]:
     """Other consumers of its stream: as declared, else as they are."""
-    there = deployed.stream(consumer.stream)
-    known = {consumer.name: consumer.config for consumer in (there.consumers if there else ())}
+    deployed_stream = deployed.stream(consumer.stream)
+    known = {consumer.name: consumer.config for consumer in (deployed_stream.consumers if deployed_stream else ())}
     known |= {
         declared_consumer.name: declared_consumer.stored
         for declared_consumer in declared.beside(consumer)

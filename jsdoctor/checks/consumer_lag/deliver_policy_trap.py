@@ -23,7 +23,7 @@ _STATED = ("deliver_policy", "opt_start_seq", "opt_start_time", "inactive_thresh
 
 @check("consumer_lag.deliver_policy_trap")
 def deliver_policy_trap(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
-    """The policy acts once, at creation (server: consumer.go selectStartingSeqNo): judged while nothing was delivered.
+    """Judge consumers before their first delivery: the policy acts once, at creation (consumer.go selectStartingSeqNo).
 
     Until then `delivered.stream_seq + 1` is where the server really starts the consumer.
     """
@@ -51,7 +51,7 @@ def deliver_policy_trap(snapshots: SnapshotSeries, params: Params) -> Iterator[F
             )
         elif _forgets_its_place(consumer.config):
             yield _forgetting_finding(consumer)
-        elif _passed_over(stream, consumer):
+        elif _skipped_older(stream, consumer):
             yield failed(
                 consumer.subject,
                 "deliver policy 'last' began with the newest message when this durable was created, and the stream has"
@@ -65,22 +65,22 @@ def deliver_policy_trap(snapshots: SnapshotSeries, params: Params) -> Iterator[F
 
 
 def _misplaced_start(stream: Stream, consumer: Consumer) -> str | None:
-    """What is wrong with the start, in words; None when nothing is, or when it no longer matters."""
+    """A sentence on a start elsewhere than configured; None if it is right, or if something was delivered already."""
     config, state = consumer.config, stream.state
     if consumer.delivered.consumer_seq or config.deliver_policy != "by_start_sequence":
         return None
-    asked, real = config.opt_start_seq, consumer.delivered.stream_seq + 1
-    if real > state.last_seq + 1:
-        waits = real - state.last_seq - 1
+    wanted_seq, actual_seq = config.opt_start_seq, consumer.delivered.stream_seq + 1
+    if actual_seq > state.last_seq + 1:
+        waits = actual_seq - state.last_seq - 1
         never = f"it will never get the {counted(waits, 'message')} before that"
-        return f"waits for message {real:,} while the stream ends at {state.last_seq:,}: {never}"
-    if asked > real:
-        start = f"asks to start at message {asked:,} but the server starts it at {real:,}"
+        return f"waits for message {actual_seq:,} while the stream ends at {state.last_seq:,}: {never}"
+    if wanted_seq > actual_seq:
+        start = f"asks to start at message {wanted_seq:,} but the server starts it at {actual_seq:,}"
         return f"{start}: it gets messages that it did not request"
     # Sequence 1 is how people say "from the beginning". A start above the stream's first comes from a reset.
-    if 1 < asked < real <= state.first_seq:
+    if 1 < wanted_seq < actual_seq <= state.first_seq:
         begins = f"the stream begins at {state.first_seq:,}"
-        return f"asks to start at message {asked:,} but {begins}: what lay between is gone"
+        return f"asks to start at message {wanted_seq:,} but {begins}: what lay between is gone"
     return None
 
 
@@ -96,11 +96,8 @@ def _age_ns(consumer: Consumer) -> float:
     return (consumer.at - consumer.created).total_seconds() * 1e9 if consumer.created else float("inf")
 
 
-def _passed_over(stream: Stream, consumer: Consumer) -> bool:
-    """Whether a worker began with the newest message of a stream that still has older ones.
-
-    One that is to begin with what comes has the policy `new`. A message of the same second may be its first.
-    """
+def _skipped_older(stream: Stream, consumer: Consumer) -> bool:
+    """Whether a durable worker with policy `last` began with the newest message, while the stream has older ones."""
     config, first_ts = consumer.config, stream.state.first_ts
     works = bool(config.durable_name) and config.ack_policy in ("explicit", "all")
     if config.deliver_policy != "last" or not works or config.filters or consumer.created is None:
@@ -127,19 +124,17 @@ def _forgetting_finding(consumer: Consumer) -> Finding:
 
 @check("consumer_lag.deliver_policy_trap_declared")
 def deliver_policy_trap_declared(manifests: Manifests, snapshots: SnapshotSeries | None) -> Iterator[Finding]:
-    """The policy acts once, at creation (server: consumer.go selectStartingSeqNo): a consumer that is there keeps its
-    place, unless a plan replaces it.
-    """
+    """Judge new and replaced consumers: the policy acts once, at creation (server: consumer.go selectStartingSeqNo)."""
     deployed = Deployed(snapshots)
     for consumer in manifests.kept_consumers():
         stream = deployed.stream(consumer.stream)
-        there = consumer_of(stream, consumer.name)
+        deployed_consumer = consumer_of(stream, consumer.name)
         if unsure := indeterminate(consumer, *_STATED):
             yield unsure
         elif consumer.planned_action is PlannedAction.REPLACED:
             text = "the plan replaces this consumer: it is deleted with its position and starts again"
             yield _finding(consumer, f"{text}, by deliver policy {consumer.config.deliver_policy!r}", None)
-        elif stream is not None and there is None and (start := _start(consumer, stream)):
+        elif stream is not None and deployed_consumer is None and (start := _start_problem(consumer, stream)):
             yield _finding(consumer, *start)
         elif _forgets_its_place(consumer.config):
             threshold = span(consumer.config.inactive_threshold_ns)
@@ -150,17 +145,17 @@ def deliver_policy_trap_declared(manifests: Manifests, snapshots: SnapshotSeries
             yield passed(consumer.subject)
 
 
-def _start(consumer: DeclaredConsumer, stream: Stream) -> tuple[str, Severity | None] | None:
+def _start_problem(consumer: DeclaredConsumer, stream: Stream) -> tuple[str, Severity | None] | None:
     """What is wrong with the start of a new consumer on what the stream holds now."""
     config, state = consumer.config, stream.state
     if config.deliver_policy == "by_start_sequence":
-        asked = config.opt_start_seq
-        if asked > state.last_seq + 1:
-            missed = counted(asked - state.last_seq - 1, "message")
-            text = f"it will wait for message {asked:,} while the stream ends at {state.last_seq:,}"
+        wanted_seq = config.opt_start_seq
+        if wanted_seq > state.last_seq + 1:
+            missed = counted(wanted_seq - state.last_seq - 1, "message")
+            text = f"it will wait for message {wanted_seq:,} while the stream ends at {state.last_seq:,}"
             return f"{text}: it never gets the {missed} before that", None
-        if 1 < asked < state.first_seq:
-            text = f"it asks to start at message {asked:,} and the stream begins at {state.first_seq:,}"
+        if 1 < wanted_seq < state.first_seq:
+            text = f"it asks to start at message {wanted_seq:,} and the stream begins at {state.first_seq:,}"
             return f"{text}: what lay between is gone", None
     if config.deliver_policy == "by_start_time" and config.opt_start_time and state.first_ts and state.first_seq > 1:
         if config.opt_start_time < state.first_ts:

@@ -16,9 +16,9 @@ _ALL = (">",)
 
 @check("consumer_lag.delivers_twice")
 def delivers_twice(snapshots: SnapshotSeries) -> Iterator[Finding]:
-    """The server compares deliver subjects with nothing but the subjects of the stream (server: consumer.go).
+    """Compare push consumers with one deliver subject, which the server does not do (server: consumer.go).
 
-    A consumer that is being replaced is there for a moment beside its successor, so both must be in every sample.
+    Both must be in every sample: a consumer that is being replaced exists beside its successor for a moment.
     """
     lasting = set.intersection(
         *({key(c) for s in sample.streams for c in s.consumers} for sample in snapshots.snapshots)
@@ -28,19 +28,19 @@ def delivers_twice(snapshots: SnapshotSeries) -> Iterator[Finding]:
         if consumer.config.deliver_subject and not consumer.paused:
             by_subject[(*stream.key, consumer.config.deliver_subject)].append(consumer)
     for consumers in by_subject.values():
-        ordered = sorted(consumers, key=_age)
+        ordered = sorted(consumers, key=_oldest_first)
         for number, consumer in enumerate(ordered):
-            older = [each for each in ordered[:number] if _overlap(each, consumer) and key(each) in lasting]
+            older = [each for each in ordered[:number] if _filters_overlap(each, consumer) and key(each) in lasting]
             twice = older and key(consumer) in lasting
             yield _finding(consumer, older[0]) if twice else passed(consumer.subject)
 
 
-def _age(consumer: Consumer) -> tuple[bool, float, str]:
+def _oldest_first(consumer: Consumer) -> tuple[bool, float, str]:
     created = consumer.created
     return created is None, created.timestamp() if created else 0.0, consumer.name
 
 
-def _overlap(first: Consumer, second: Consumer) -> bool:
+def _filters_overlap(first: Consumer, second: Consumer) -> bool:
     theirs = second.config.filters or _ALL
     return any(overlaps_any(filter_, theirs) for filter_ in first.config.filters or _ALL)
 

@@ -21,7 +21,7 @@ _ONE_ATTEMPT = 1
 
 @check("consumer_lag.expires_unacknowledged")
 def expires_unacknowledged(snapshots: SnapshotSeries) -> Iterator[Finding]:
-    """Only durables: whoever makes an ephemeral consumer reads what is there, and asks again."""
+    """Judge durable consumers: clients of ephemeral ones read what is stored, and create new ones."""
     for stream, consumer in snapshots.last.led_consumers():
         max_age_ns = stream.config.max_age_ns
         if not _redelivers(consumer.config) or max_age_ns <= 0 or stream.is_mqtt:
@@ -45,12 +45,12 @@ def expires_unacknowledged(snapshots: SnapshotSeries) -> Iterator[Finding]:
 
 @check("consumer_lag.expires_unacknowledged_declared")
 def expires_unacknowledged_declared(manifests: Manifests, snapshots: SnapshotSeries | None) -> Iterator[Finding]:
-    """The stream is the declared one, else the deployed one."""
+    """Judge declared consumers with their declared stream, else with the deployed one."""
     known, deployed = Declarations(manifests), Deployed(snapshots)
     for consumer in manifests.kept_consumers():
         config = consumer.stored
-        declared, there = known.stream_of(consumer), deployed.stream(consumer.stream)
-        stored = declared.stored if declared else there.config if there else None
+        declared, deployed_stream = known.stream_of(consumer), deployed.stream(consumer.stream)
+        stored = declared.stored if declared else deployed_stream.config if deployed_stream else None
         unsure = indeterminate(consumer, "ack_wait", "backoff", "max_deliver", "ack_policy")
         if declared and _redelivers(config):
             unsure = unsure or indeterminate(declared, "max_age", "retention")
@@ -78,17 +78,17 @@ def expires_unacknowledged_declared(manifests: Manifests, snapshots: SnapshotSer
 
 
 def _redelivers(config: ConsumerConfig) -> bool:
-    """Whether a client relies on a second delivery."""
+    """Whether messages without an acknowledgement are delivered again, to a durable consumer."""
     waits = config.ack_policy != "none" and config.ack_wait_ns > 0
     return bool(config.durable_name) and waits and config.max_deliver != _ONE_ATTEMPT
 
 
 def _fault(config: ConsumerConfig, max_age_ns: int, retention: str) -> tuple[Severity, str, int] | None:
-    """What the stream's age takes from the consumer, with the wait that is as long or longer; None for nothing."""
+    """Severity, message, and the wait in ns that max_age is not longer than; None if no delivery comes too late."""
     if max_age_ns <= 0:
         return None
     if max_age_ns <= config.ack_wait_ns:
-        return (*_lost(config, max_age_ns, retention), config.ack_wait_ns)
+        return (*_no_second_delivery(config, max_age_ns, retention), config.ack_wait_ns)
     # Without a limit of deliveries all steps are taken, the last one again and again.
     last_ns = sum(config.backoff_ns[: config.max_deliver - 1] if config.max_deliver > 0 else config.backoff_ns)
     if max_age_ns > last_ns:
@@ -100,8 +100,8 @@ def _fault(config: ConsumerConfig, max_age_ns: int, retention: str) -> tuple[Sev
     return Severity.INFO, message, last_ns
 
 
-def _lost(config: ConsumerConfig, max_age_ns: int, retention: str) -> tuple[Severity, str]:
-    """Streams that keep messages until they are acknowledged hold work; others may hold what is soon stale."""
+def _no_second_delivery(config: ConsumerConfig, max_age_ns: int, retention: str) -> tuple[Severity, str]:
+    """A warning for streams that keep messages until they are acknowledged; others may hold what is soon outdated."""
     work = retention in ("workqueue", "interest")
     wait = "the first step of its backoff" if config.backoff_ns else "ack_wait"
     return Severity.WARNING if work else Severity.INFO, (

@@ -17,12 +17,14 @@ from jsdoctor.model.nearest import did_you_mean
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.subjects import overlaps_any
 
+_SHOWN = 3
+
 
 @check("consumer_lag.filter_matches_nothing")
 def filter_matches_nothing(snapshots: SnapshotSeries) -> Iterator[Finding]:
-    """Filters are compared with the subjects that messages are stored under (server: consumer.go checkConsumerCfg).
+    """Compare filters with the subjects that messages are stored under (server: consumer.go checkConsumerCfg).
 
-    A consumer with pending messages matches something, be it under subjects that the stream no longer takes in.
+    A consumer with pending messages matches something, perhaps under subjects that the stream had before.
     """
     streams = snapshots.last.led_by_key
     for stream, consumer in snapshots.last.led_consumers():
@@ -31,12 +33,12 @@ def filter_matches_nothing(snapshots: SnapshotSeries) -> Iterator[Finding]:
         subjects = (*stored_subjects(config.subjects, config.subject_transform), *(copied or ()))
         if not filters:
             continue
-        idle = [wanted for wanted in filters if not overlaps_any(wanted, subjects)]
-        elsewhere = "" if copied is not None else _other_origin(stream, bool(idle))
+        unmatched = [wanted for wanted in filters if not overlaps_any(wanted, subjects)]
+        elsewhere = "" if copied is not None else _other_origin(stream, bool(unmatched))
         # What was delivered before proves nothing of a plain stream: its subjects may have been changed since.
-        hidden = bool(consumer.num_pending) and 0 < len(idle) < len(filters) and not elsewhere
+        hidden = bool(consumer.num_pending) and 0 < len(unmatched) < len(filters) and not elsewhere
         if not hidden and (
-            consumer.num_pending or not (idle or elsewhere) or (elsewhere and consumer.delivered.consumer_seq)
+            consumer.num_pending or not (unmatched or elsewhere) or (elsewhere and consumer.delivered.consumer_seq)
         ):
             yield passed(consumer.subject)
         elif elsewhere:
@@ -46,20 +48,22 @@ def filter_matches_nothing(snapshots: SnapshotSeries) -> Iterator[Finding]:
                 f"compare with: nats stream subjects {stream.name}",
             )
         else:
-            yield _no_match(stream, consumer, idle, subjects, hidden)
+            yield _no_match(stream, consumer, unmatched, subjects, hidden)
 
 
-def _no_match(stream: Stream, consumer: Consumer, idle: list[str], subjects: tuple[str, ...], hidden: bool) -> Finding:
-    """The finding of a consumer with these filters outside the subjects; others of its filters may hide them."""
+def _no_match(
+    stream: Stream, consumer: Consumer, unmatched: list[str], subjects: tuple[str, ...], hidden: bool
+) -> Finding:
+    """The finding for filters outside the subjects. `hidden`: other filters of the consumer have pending messages."""
     filters, config = consumer.config.filters, stream.config
     which = (
-        f"filter {idle[0]!r} matches"
+        f"filter {unmatched[0]!r} matches"
         if len(filters) == 1
-        else f"{len(idle)} of {len(filters)} filters ({idle[0]!r}) match"
+        else f"{len(unmatched)} of {len(filters)} filters ({unmatched[0]!r}) match"
     )
     return failed(
         consumer.subject,
-        f"{which} no {'new ' if hidden else ''}message: the subjects {_of_stream(stream)} are {_listed(subjects)}",
+        f"{which} no {'new ' if hidden else ''}message: the subjects {_whose(stream)} are {_listed(subjects)}",
         consumer.observed("config.filter_subjects", list(filters)),
         stream.observed("config.subjects", list(config.subjects)),
         severity=Severity.INFO if hidden else None,
@@ -67,7 +71,7 @@ def _no_match(stream: Stream, consumer: Consumer, idle: list[str], subjects: tup
 
 
 def _copied_subjects(stream: Stream, streams: Mapping[tuple[str, str], Stream]) -> tuple[str, ...] | None:
-    """The subjects of the streams that it copies; None if they do not show, or the copy stores others.
+    """The subjects of the streams that a stream copies; None if they are not known, or are transformed.
 
     Origins that copy others themselves, and those of other accounts or domains, are not followed.
     """
@@ -95,15 +99,15 @@ def _other_origin(stream: Stream, outside: bool) -> str:
     return f"takes messages from {config.sources[0].name}" if outside and config.sources else ""
 
 
-def _of_stream(stream: Stream) -> str:
+def _whose(stream: Stream) -> str:
     if stream.config.mirror or stream.config.sources:
         return "of the stream and of what it copies"
     return "that the stream rewrites its messages to" if stream.config.subject_transform else "of the stream"
 
 
 def _listed(subjects: tuple[str, ...]) -> str:
-    shown = ", ".join(subjects[:3]) or "none"
-    return shown if len(subjects) <= 3 else f"{shown} and {len(subjects) - 3:,} more"
+    shown = ", ".join(subjects[:_SHOWN]) or "none"
+    return shown if len(subjects) <= _SHOWN else f"{shown} and {len(subjects) - _SHOWN:,} more"
 
 
 @check("consumer_lag.filter_matches_nothing_declared")
@@ -112,8 +116,8 @@ def filter_matches_nothing_declared(manifests: Manifests, snapshots: SnapshotSer
     known, deployed = Declarations(manifests), Deployed(snapshots)
     for consumer in manifests.kept_consumers():
         filters = consumer.stored.filters
-        declared, there = known.stream_of(consumer), deployed.stream(consumer.stream)
-        stream = declared.stored if declared else there.config if there else None
+        declared, deployed_stream = known.stream_of(consumer), deployed.stream(consumer.stream)
+        stream = declared.stored if declared else deployed_stream.config if deployed_stream else None
         if unsure := indeterminate(consumer, "filter_subject", "filter_subjects", "stream_name"):
             yield unsure
         elif not filters:
@@ -129,8 +133,8 @@ def filter_matches_nothing_declared(manifests: Manifests, snapshots: SnapshotSer
                 "give the manifest of its stream too, or name the deployment (-s URL or --bundle FILE)",
             )
         else:
-            idle = [wanted for wanted in filters if not overlaps_any(wanted, stream.subjects)]
-            if not idle:
+            unmatched = [wanted for wanted in filters if not overlaps_any(wanted, stream.subjects)]
+            if not unmatched:
                 yield passed(consumer.subject)
                 continue
             if stream.subject_transform or stream.mirror or stream.sources:
@@ -139,10 +143,10 @@ def filter_matches_nothing_declared(manifests: Manifests, snapshots: SnapshotSer
                 continue
             yield failed(
                 consumer.subject,
-                f"filter {idle[0]!r} lies outside the subjects of the stream ({', '.join(stream.subjects[:3])}): the"
-                " server accepts it and no message will ever match"
-                f"{did_you_mean(idle[0], [_filled(subject, idle[0]) for subject in stream.subjects])}",
-                consumer.at("filter_subject", "filter_subjects").shows(f"filter: {idle[0]}"),
+                f"filter {unmatched[0]!r} lies outside the subjects of the stream"
+                f" ({', '.join(stream.subjects[:_SHOWN])}): the server accepts it and no message will ever match"
+                f"{did_you_mean(unmatched[0], [_filled(subject, unmatched[0]) for subject in stream.subjects])}",
+                consumer.at("filter_subject", "filter_subjects").shows(f"filter: {unmatched[0]}"),
             )
 
 

@@ -1,4 +1,4 @@
-"""JSD429: a filter that nothing ever matched, one letter, or a `*` for `>`, away from subjects that carry messages."""
+"""JSD429: a filter that never matched and differs by a letter, or a `*` for `>`, from a subject that has messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.subjects import overlaps_any, subject_contains
 from jsdoctor.model.wording import counted
 
-_HOW = {
+_DIFFERENCES = {
     Nearness.CASE: "differs in upper and lower case only",
     Nearness.LETTER: "differs in one letter",
     Nearness.END: "differs in its last letter",
@@ -22,18 +22,18 @@ _HOW = {
 
 @check("consumer_lag.filter_near_miss")
 def filter_near_miss(snapshots: SnapshotSeries, subjects: NearSubjects | None, params: Params) -> Iterator[Finding]:
-    """The server accepts any filter that the subjects of the stream cover: with a wrong one a consumer seems quiet."""
+    """Compare filters that never matched with subjects that have messages: the server accepts misspelt filters."""
     least = params.integer("min_messages")
     for stream, consumer in snapshots.last.led_consumers():
-        filters = [candidate for candidate in consumer.config.filters if _may_be_wrong(candidate, stream)]
+        filters = [own_filter for own_filter in consumer.config.filters if _may_be_wrong(own_filter, stream)]
         if not filters:
             continue
         several = len(consumer.config.filters) > 1
         if not stream.state.messages or (_has_matched(consumer) and not several):
             yield passed(consumer.subject)
             continue
-        seen = [subjects.of(stream.account, stream.name, candidate) if subjects else None for candidate in filters]
-        missed = [(filters, near) for filters in seen if filters and (near := _missed(filters, consumer, least))]
+        seen = [subjects.of(stream.account, stream.name, own_filter) if subjects else None for own_filter in filters]
+        missed = [(known, near) for known in seen if known and (near := _intended_subject(known, consumer, least))]
         if missed:
             yield _finding(stream, consumer, *missed[0])
         elif None in seen:
@@ -47,16 +47,16 @@ def _has_matched(consumer: Consumer) -> bool:
     return bool(consumer.num_pending or consumer.delivered.consumer_seq)
 
 
-def _missed(filters: FilterSubjects, consumer: Consumer, least: int) -> NearSubject | None:
-    """The subject that was probably meant: one that carries messages, which no other filter of the consumer matches."""
-    if filters.matching:
+def _intended_subject(known: FilterSubjects, consumer: Consumer, least: int) -> NearSubject | None:
+    """The subject that was probably meant: one with messages, which no other filter of the consumer matches."""
+    if known.matching:
         return None
-    others = [filter_ for filter_ in consumer.config.filters if filter_ != filters.filter]
-    near = [near for near in filters.near if not _taken(near, others)]
+    others = [filter_ for filter_ in consumer.config.filters if filter_ != known.filter]
+    near = [near for near in known.near if not _is_matched(near, others)]
     return near[0] if near and near[0].messages >= least else None
 
 
-def _taken(near: NearSubject, others: list[str]) -> bool:
+def _is_matched(near: NearSubject, others: list[str]) -> bool:
     """Whether another filter of the consumer matches it; of a pattern, whether one may match some of its messages."""
     if near.nearness is Nearness.DEPTH:
         return overlaps_any(near.subject, tuple(others))
@@ -64,7 +64,7 @@ def _taken(near: NearSubject, others: list[str]) -> bool:
 
 
 def _may_be_wrong(filter_: str, stream: Stream) -> bool:
-    """A filter outside the stream's subjects is JSD416's, one that the stream itself names is no slip of a finger."""
+    """Whether a filter is within the stream's subjects (else: JSD416) and not one of them, which is no typing error."""
     return filter_ not in stream.config.subjects and overlaps_any(filter_, stream.config.subjects)
 
 
@@ -90,14 +90,14 @@ def _finding(stream: Stream, consumer: Consumer, missed: FilterSubjects, near: N
     sure = (
         ever
         and near.nearness not in (Nearness.END, Nearness.DEPTH)
-        and _wanted(stream, consumer)
+        and _would_have_got_them(stream, consumer)
         and not _is_read(near, consumer, stream)
     )
     nothing = "nothing ever matched" if ever else "no stored message matches"
     return failed(
         consumer.subject,
         f"{nothing} its filter {missed.filter!r}, while {counted(near.messages, 'message')}"
-        f" {'is' if near.messages == 1 else 'are'} stored under {near.subject!r}, which {_HOW[near.nearness]}",
+        f" {'is' if near.messages == 1 else 'are'} stored under {near.subject!r}, which {_DIFFERENCES[near.nearness]}",
         consumer.observed("config.filter_subjects", list(consumer.config.filters)),
         *shown(consumer, "delivered.consumer_seq", "num_pending"),
         stream.observed(f"state.subjects[{near.subject}]", near.messages),
@@ -107,7 +107,7 @@ def _finding(stream: Stream, consumer: Consumer, missed: FilterSubjects, near: N
     )
 
 
-def _wanted(stream: Stream, consumer: Consumer) -> bool:
+def _would_have_got_them(stream: Stream, consumer: Consumer) -> bool:
     """Whether the consumer would have got what is stored, had its filter matched: by its policy, or by its age."""
     if consumer.config.deliver_policy == "all":
         return True
@@ -116,5 +116,5 @@ def _wanted(stream: Stream, consumer: Consumer) -> bool:
 
 
 def _is_read(near: NearSubject, consumer: Consumer, stream: Stream) -> bool:
-    """Whether another consumer filters for exactly that subject: then both names may be meant."""
+    """Whether another consumer filters for exactly that subject: then both names may be intended."""
     return any(near.subject in other.config.filters for other in stream.consumers if other.name != consumer.name)

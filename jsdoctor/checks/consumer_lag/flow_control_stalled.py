@@ -14,9 +14,9 @@ from jsdoctor.model.wording import counted, span
 
 @check("consumer_lag.flow_control_stalled")
 def flow_control_stalled(trend: Trend, params: Params) -> Iterator[Finding]:
-    """Past its window the server sends nothing until the client responds to FlowControl (consumer.go deliverMsg).
+    """Find consumers that are stalled for longer than a handler takes, as it responds between two messages only.
 
-    A slow handler responds late, between two messages; so the silence must be longer than a handler takes.
+    Past its window the server sends nothing until the client responds to FlowControl (server: consumer.go deliverMsg).
     """
     still_for = params.integer("still_for")
     for history in trend.consumers():
@@ -36,7 +36,7 @@ def flow_control_stalled(trend: Trend, params: Params) -> Iterator[Finding]:
 
 
 def _finding(history: ConsumerHistory, still_for: int) -> Finding:
-    """A fault, or information as long as one message may still be in work."""
+    """A fault; an info while a handler may still work on one message."""
     last = history.last
     early = still_ns(history) < still_for
     moment = until(last, still_for, still_ns(history))

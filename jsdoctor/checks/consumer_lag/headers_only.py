@@ -15,7 +15,7 @@ def headers_only(snapshots: SnapshotSeries) -> Iterator[Finding]:
     for stream, consumer in snapshots.last.led_consumers():
         if not consumer.config.headers_only:
             continue
-        if not _nobody_receives_bodies(stream):
+        if not _bodies_reach_no_consumer(stream):
             yield passed(consumer.subject)
             continue
         yield failed(
@@ -28,7 +28,7 @@ def headers_only(snapshots: SnapshotSeries) -> Iterator[Finding]:
         )
 
 
-def _nobody_receives_bodies(stream: Stream) -> bool:
+def _bodies_reach_no_consumer(stream: Stream) -> bool:
     if stream.config.retention == "interest":
         return stream.consumers_seen and all(consumer.config.headers_only for consumer in stream.consumers)
     return stream.config.retention == "workqueue"

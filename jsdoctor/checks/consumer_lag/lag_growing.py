@@ -13,8 +13,8 @@ from jsdoctor.checks.consumer_lag.progress import (
     backlog,
     flow,
     grows,
-    held_by_its_limit,
     lag_cause,
+    limit_remedy,
     samples_of,
     time_to_loss,
     wait_s,
@@ -42,7 +42,7 @@ def lag_growing(trend: Trend, params: Params) -> Iterator[Finding]:
 
 
 def growing(histories: Iterator[ConsumerHistory], params: Params) -> Iterator[Finding]:
-    """The same for readings of any distance."""
+    """Findings of `lag_growing` for readings of any interval."""
     minimum, long_s = params.integer("min_pending"), params.integer("min_wait") / 1e9
     burst_s = params.integer("burst") / 1e9
     for history in histories:
@@ -57,9 +57,9 @@ def growing(histories: Iterator[ConsumerHistory], params: Params) -> Iterator[Fi
 
 
 def _batch(history: ConsumerHistory) -> int:
-    """How many messages a client may have fetched at once: from the configuration, else the most that a reading shows.
+    """The most messages that a client may have fetched at once, by the configuration or else by the readings.
 
-    No client works on one batch for as long as ten minutes without acknowledging it, so over hours there is none.
+    0 for readings over ten minutes or more: no client works on one batch for that long without acknowledging it.
     """
     config = history.last.config
     if history.elapsed_s >= _MAX_BATCH_S:
@@ -72,7 +72,7 @@ def _batch(history: ConsumerHistory) -> int:
 
 
 def _finding(history: ConsumerHistory, rates: DeliveryRates, burst_s: float) -> Finding:
-    """A backlog that the present growth explains in seconds may be a burst, after which the consumer catches up."""
+    """An info if the present growth needed less than `burst_s` for the whole backlog: that may be a burst."""
     last, loss = history.last, time_to_loss(history)
     growing_s = backlog(last) / rates.growth
     is_new = growing_s < burst_s
@@ -92,12 +92,12 @@ def _finding(history: ConsumerHistory, rates: DeliveryRates, burst_s: float) -> 
         severity=Severity.INFO if is_new else None,
         confidence=Confidence.LOW if is_new else Confidence.HIGH,
         measured=(rates.arriving, rates.done, "per_second"),
-        remedy=held_by_its_limit(history),
+        remedy=limit_remedy(history),
         how_to_get=_LONGER if is_new else "",
     )
 
 
 @check("consumer_lag.lag_growing_history")
 def lag_growing_history(history: History, params: Params) -> Iterator[Finding]:
-    """The sums of `lag_growing`, with the earlier bundles for samples."""
+    """Findings of `lag_growing` with earlier bundles as samples."""
     return growing(history.consumers(), params)

@@ -9,8 +9,8 @@ from jsdoctor.checks.consumer_lag.progress import (
     acknowledged,
     flow,
     grows,
-    held_by_its_limit,
     lag_cause,
+    limit_remedy,
     samples_of,
     time_to_drain_s,
     wait_s,
@@ -33,10 +33,10 @@ def lag_high(trend: Trend, params: Params) -> Iterator[Finding]:
     """
     warn_pending = params.integer("warn_pending")
     long_s, patience_s = params.integer("min_wait") / 1e9, params.integer("catch_up") / 1e9
-    none_is_fine = _none_is_fine(params)
+    zero_passes = _zero_passes(params)
     for history in trend.consumers():
         last = history.last
-        if none_is_fine and not last.num_pending:
+        if zero_passes and not last.num_pending:
             yield passed(last.subject)
             continue
         fail_at = _fail_at(last, params)
@@ -61,9 +61,9 @@ def lag_in_one_sample(snapshots: SnapshotSeries, trend: Trend | None, params: Pa
     """Report a large number of pending messages as information where no second sample shows whether it falls."""
     if trend is not None:
         return
-    warn_pending, none_is_fine = params.integer("warn_pending"), _none_is_fine(params)
+    warn_pending, zero_passes = params.integer("warn_pending"), _zero_passes(params)
     for _, consumer in snapshots.last.led_consumers():
-        if none_is_fine and not consumer.num_pending:
+        if zero_passes and not consumer.num_pending:
             yield passed(consumer.subject)
             continue
         warn_at = min(warn_pending, _fail_at(consumer, params))
@@ -80,13 +80,13 @@ def lag_in_one_sample(snapshots: SnapshotSeries, trend: Trend | None, params: Pa
             )
 
 
-def _none_is_fine(params: Params) -> bool:
-    """Whether a consumer without pending messages is below every threshold; its own ones are never zero."""
+def _zero_passes(params: Params) -> bool:
+    """Whether the thresholds are above 0, so that no pending messages pass; a consumer's own ones always are."""
     return min(params.integer("warn_pending"), params.integer("error_pending")) > 0
 
 
 def _is_paused(consumer: Consumer) -> bool:
-    """Whether it is known to be paused: a table of consumers does not show it."""
+    """Whether a consumer is known to be paused; a table of consumers does not show it."""
     return shown_or(lambda: consumer.paused, False)
 
 
@@ -114,5 +114,5 @@ def _finding(history: ConsumerHistory, rates: DeliveryRates, warn_at: int, fail_
         *shown(last, "num_ack_pending"),
         severity=Severity.ERROR if severe else None,
         measured=(last.num_pending, fail_at if severe else warn_at, "count"),
-        remedy=held_by_its_limit(history),
+        remedy=limit_remedy(history),
     )

@@ -32,66 +32,66 @@ from jsdoctor.model.trend import Trend
 from jsdoctor.model.wording import counted, listed, span
 
 _ONCE, _TWICE = 1, 2
-_SHORTLY_S = 60
-_MOVED_IN_S = 10
-"""An application that moves dead letters elsewhere may take so long, on a busy machine too."""
+_MAX_INTERVAL_S = 60
+"""Samples further apart than this show that messages stay at their limit."""
+_MAX_MOVE_S = 10
+"""Time in which an application moves dead letters elsewhere, on a busy machine too."""
 _SECOND_NS = 1_000_000_000
 
 _HIDDEN = "with max_deliver 1 the server does not keep count of the messages that it gave up"
-_HOW = "record the advisories: a stream on $JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.>, which --scan reads"
+_HOW_TO_RECORD = "record the advisories: a stream on $JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.>, which --scan reads"
 
 
 @check("consumer_lag.max_deliver_exhausted")
 def max_deliver_exhausted(snapshots: SnapshotSeries, trend: Trend | None) -> Iterator[Finding]:
-    """What one reading proves; the rest only advisories tell (server: consumer.go hasMaxDeliveries, infoWithSnap)."""
+    """Judge what one reading proves; only advisories show the rest (server: consumer.go hasMaxDeliveries)."""
     for stream, consumer in snapshots.last.led_consumers():
         if consumer.config.max_deliver < _ONCE or consumer.config.ack_policy != "explicit":
             continue
-        given_up = _left(stream, consumer)
-        if given_up > 0 and (passing := _passing(trend, stream, consumer, given_up)):
-            yield suspected(consumer.subject, passing, "run with --samples 5, or again in a minute")
-        elif given_up > 0:
+        at_limit = _at_limit_and_stored(stream, consumer)
+        if at_limit > 0 and (temporary := _why_temporary(trend, stream, consumer, at_limit)):
+            yield suspected(consumer.subject, temporary, "run with --samples 5, or again in a minute")
+        elif at_limit > 0:
             reader = reader_of_advisories(snapshots.last, stream, consumer)
             misnamed = None if reader else misnamed_keeper(snapshots.last, stream)
-            yield _finding(stream, consumer, given_up, reader, misnamed)
+            yield _finding(stream, consumer, at_limit, reader, misnamed)
         elif consumer.config.max_deliver > _ONCE or consumer.delivered.consumer_seq == 0:
             yield passed(consumer.subject)
         else:
-            yield unknown(consumer.subject, _HIDDEN, _HOW)
+            yield unknown(consumer.subject, _HIDDEN, _HOW_TO_RECORD)
 
 
-def _left(stream: Stream, consumer: Consumer) -> int:
-    return min(_given_up(consumer), _still_there(stream, consumer))
+def _at_limit_and_stored(stream: Stream, consumer: Consumer) -> int:
+    return min(_at_limit(consumer), _stored_of_delivered(stream, consumer))
 
 
-def _passing(trend: Trend | None, stream: Stream, consumer: Consumer, given_up: int) -> str:
-    """What shows that they may be gone in a moment; or empty.
+def _why_temporary(trend: Trend | None, stream: Stream, consumer: Consumer, at_limit: int) -> str:
+    """Why messages at their limit may be removed in a moment; empty: nothing shows that.
 
-    Applications move such messages elsewhere as their advisories arrive; and while work goes on, a stream and its
-    consumer are read at moments between which a message comes or goes. One that stays in a stream from which
-    acknowledgements remove messages is its oldest before long.
+    Applications move such messages elsewhere when their advisories arrive, and a stream and its consumer are read at
+    slightly different times. Where acknowledgements remove messages, one that stays soon is the oldest of the stream.
     """
-    has = "has" if given_up == 1 else "have"
-    reached = f"in the last sample {counted(given_up, 'message')} {has} reached max_deliver"
+    has = "has" if at_limit == 1 else "have"
+    reached = f"in the last sample {counted(at_limit, 'message')} {has} reached max_deliver"
     history = histories(trend).get(key(consumer))
     removes, first = stream.config.retention != "limits", stream.state.first_ts
     works = history is None or moved(history)
-    if removes and works and first and (age_s := (stream.at - first).total_seconds()) < _MOVED_IN_S:
+    if removes and works and first and (age_s := (stream.at - first).total_seconds()) < _MAX_MOVE_S:
         return f"{reached}, and the oldest message of the stream is {span(round(age_s) * _SECOND_NS)} old"
-    if history is None or (consumer.at - history.readings[-2].at).total_seconds() >= _SHORTLY_S:
+    if history is None or (consumer.at - history.readings[-2].at).total_seconds() >= _MAX_INTERVAL_S:
         return ""
     before, now = history.streams[-2:]
-    if not _left(before, history.readings[-2]):
+    if not _at_limit_and_stored(before, history.readings[-2]):
         return f"{reached}, in the one before none"
     if removes and now.state.first_seq > before.state.first_seq:
         return f"{reached}, and the oldest messages of the stream were removed since the one before"
     return ""
 
 
-def _given_up(consumer: Consumer) -> int:
+def _at_limit(consumer: Consumer) -> int:
     """Lower bound of the messages that reached `max_deliver`.
 
-    `num_redelivered` counts unacknowledged messages that were delivered more than once, whether or not they did.
+    `num_redelivered` counts all unacknowledged messages that were delivered more than once.
     """
     if consumer.num_redelivered > consumer.num_ack_pending:
         return consumer.num_redelivered - consumer.num_ack_pending
@@ -106,8 +106,8 @@ def _given_up(consumer: Consumer) -> int:
     return int(consumer.config.max_deliver == _ONCE and consumer.num_ack_pending == 0 and behind and rests)
 
 
-def _still_there(stream: Stream, consumer: Consumer) -> int:
-    """How many of those that were delivered the stream can still hold: servers before 2.14 count removed ones, too."""
+def _stored_of_delivered(stream: Stream, consumer: Consumer) -> int:
+    """Upper bound of the delivered messages that the stream still has: servers before 2.14 count removed ones, too."""
     held = min(stream.state.messages, consumer.delivered.stream_seq - stream.state.first_seq + 1)
     if stream.config.retention != "limits" and len(stream.consumers) == 1 and not consumer.config.filters:
         # What waits and what is worked on is the rest of what such a stream holds.
@@ -115,8 +115,8 @@ def _still_there(stream: Stream, consumer: Consumer) -> int:
     return max(0, held)
 
 
-def _took(consumer: Consumer) -> str:
-    """What may have used the attempts up: one lost connection, or a fault that lasted as long as all waits together."""
+def _attempts_text(consumer: Consumer) -> str:
+    """Half a sentence on what uses up the attempts: a lost connection, or a fault as long as all waits together."""
     config = consumer.config
     if config.max_deliver == _ONCE and consumer.delivered.consumer_seq > consumer.delivered.stream_seq:
         return ": it was lowered after they had been tried more often"
@@ -127,8 +127,8 @@ def _took(consumer: Consumer) -> str:
     return f", which takes {span(total_ns)} of silence, or as many refusals without a delay"
 
 
-def _letters(reader: Consumer | None, misnamed: tuple[Stream, str] | None) -> str:
-    """What becomes of their advisories, as far as streams show it."""
+def _advisory_reader_text(reader: Consumer | None, misnamed: tuple[Stream, str] | None) -> str:
+    """Half a sentence on who reads the advisories, or on a stream whose subject captures none of them."""
     if reader:
         return f"; {reader.name} reads their advisories from {reader.stream}"
     if misnamed is None:
@@ -138,64 +138,65 @@ def _letters(reader: Consumer | None, misnamed: tuple[Stream, str] | None) -> st
 
 
 def _finding(
-    stream: Stream, consumer: Consumer, given_up: int, reader: Consumer | None, misnamed: tuple[Stream, str] | None
+    stream: Stream, consumer: Consumer, at_limit: int, reader: Consumer | None, misnamed: tuple[Stream, str] | None
 ) -> Finding:
     config = consumer.config
     stays = "stay in the stream and take its room" if stream.config.retention != "limits" else "stay in the stream"
     return failed(
         consumer.subject,
-        f"at least {counted(given_up, 'message')} reached max_deliver ({config.max_deliver:,}) without an "
-        f"acknowledgement{_took(consumer)}: they {stays}, and this consumer never gets them again"
-        f"{_letters(reader, misnamed)}",
+        f"at least {counted(at_limit, 'message')} reached max_deliver ({config.max_deliver:,}) without an "
+        f"acknowledgement{_attempts_text(consumer)}: they {stays}, and this consumer never gets them again"
+        f"{_advisory_reader_text(reader, misnamed)}",
         *shown(consumer, "num_redelivered", "num_ack_pending", "config.max_deliver", "ack_floor.consumer_seq"),
         *shown(consumer, "delivered.consumer_seq"),
         severity=Severity.INFO if reader else None,
         confidence=Confidence.MEDIUM,
-        measured=(given_up, 0, "count"),
+        measured=(at_limit, 0, "count"),
     )
 
 
-_NAMED = 10
+_SEQUENCES_SHOWN = 10
 """How many sequences a message names."""
 
 
 @check("consumer_lag.max_deliver_exhausted_recorded")
 def max_deliver_exhausted_recorded(advisories: AdvisoryStreams, snapshots: SnapshotSeries) -> Iterator[Finding]:
-    """Which messages they are. With a limit of one nothing else shows them; with others, what is acknowledged late is
-    no longer counted, but was recorded.
+    """Name the messages by recorded advisories. A message that was acknowledged late is recorded, but no longer counts.
+
+    With a limit of one nothing else shows them.
     """
     led = {consumer.subject: (stream, consumer) for stream, consumer in snapshots.last.led_consumers()}
     for read in advisories.streams:
-        for about in read.recorded(AdvisoryKind.MAX_DELIVER):
-            subject = Subject(kind="consumer", name=about.consumer, account=read.account, stream=about.stream)
+        for advisory in read.recorded(AdvisoryKind.MAX_DELIVER):
+            subject = Subject(kind="consumer", name=advisory.consumer, account=read.account, stream=advisory.stream)
             if subject not in led:
                 continue
             stream, consumer = led[subject]
-            left = [seq for seq in about.sequences if stream.state.first_seq <= seq <= stream.state.last_seq]
-            known = consumer.config.max_deliver == _ONCE or _left(stream, consumer) > 0
-            if not (left and known) or (consumer.created and moment(about.last_ns) < consumer.created):
+            left = [seq for seq in advisory.sequences if stream.state.first_seq <= seq <= stream.state.last_seq]
+            known = consumer.config.max_deliver == _ONCE or _at_limit_and_stored(stream, consumer) > 0
+            if not (left and known) or (consumer.created and moment(advisory.last_ns) < consumer.created):
                 continue
             reader = reader_of_advisories(snapshots.last, stream, consumer)
             yield failed(
                 subject,
-                f"stream {read.stream} recorded that {counted(about.count, 'message')} reached max_deliver"
+                f"stream {read.stream} recorded that {counted(advisory.count, 'message')} reached max_deliver"
                 f" ({consumer.config.max_deliver:,}) without an acknowledgement in time, of those still in the stream"
-                f" {listed((f'{seq:,}' for seq in left), _NAMED)}: this consumer does not deliver them again"
-                f"{_letters(reader, None)}",
-                read.observed(about.kind, left),
+                f" {listed((f'{seq:,}' for seq in left), _SEQUENCES_SHOWN)}: this consumer does not deliver them again"
+                f"{_advisory_reader_text(reader, None)}",
+                read.observed(advisory.kind, left),
                 severity=Severity.INFO if reader else None,
                 confidence=Confidence.MEDIUM,
                 measured=(len(left), 0, "count"),
-                between=(moment(about.first_ns), moment(about.last_ns)),
+                between=(moment(advisory.first_ns), moment(advisory.last_ns)),
             )
 
 
-_OTHERS = ("advisory-stream-action", "advisory-consumer-deleted")
+_OTHER_ADVISORIES = ("advisory-stream-action", "advisory-consumer-deleted")
 
 
 @check("consumer_lag.max_deliver_exhausted_logged")
 def max_deliver_exhausted_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """By consumer. Without any advisory in the logs their absence means nothing."""
+    """One finding for each consumer. Passes only if the logs have other advisories: servers do not log these."""
     log_bursts = bursts(logs, "advisory-max-deliver", "advisory-max-deliver-short", calm=False)
     for burst in log_bursts:
         measures = [measure for occurrence in burst.found if (measure := occurrence.measure("stream_seq"))]
@@ -206,7 +207,7 @@ def max_deliver_exhausted_logged(logs: LogEvidence) -> Iterator[Finding]:
             f"the delivery limit was reached, {burst.story}, for {which} of the stream: they stay in it and this"
             " consumer does not deliver them again",
         )
-    if not log_bursts and logs.total(*_OTHERS):
+    if not log_bursts and logs.total(*_OTHER_ADVISORIES):
         yield passed(CLUSTER)
     elif not log_bursts:
         why = "servers do not log this, and no advisories were recorded in these logs"
@@ -221,9 +222,9 @@ ADVISORIES = f"$JS.EVENT.ADVISORY.CONSUMER.{_KIND}.*.*"
 def reader_of_advisories(
     snapshot: ClusterSnapshot, stream: Stream, consumer: Consumer, kind: str = _KIND
 ) -> Consumer | None:
-    """A consumer that has got something from a stream of that account that captures the advisories; None without one.
+    """A consumer that has had deliveries from a stream of the account that captures the advisories, or None.
 
-    Whoever subscribes to them without a stream cannot be seen.
+    Clients that subscribe to advisories without a stream do not show.
     """
     subject = f"$JS.EVENT.ADVISORY.CONSUMER.{kind}.{consumer.stream}.{consumer.name}"
     for keeper, reader in snapshot.led_consumers():
@@ -237,7 +238,7 @@ def reader_of_advisories(
 
 
 def misnamed_keeper(snapshot: ClusterSnapshot, stream: Stream) -> tuple[Stream, str] | None:
-    """A stream of that account that is to capture the advisories, and its subject under which none is published."""
+    """A stream of the account with a subject that seems to capture these advisories and does not, and that subject."""
     for keeper in snapshot.led_streams():
         if (keeper.account, keeper.domain) == (stream.account, stream.domain):
             for subject in keeper.config.subjects:

@@ -27,7 +27,7 @@ Breach = tuple[str, str, Observation]
 
 @check("consumer_lag.metadata_threshold")
 def metadata_threshold(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
-    """At or past a threshold is a breach, as in the `nats` CLI (jsm.go monitor/consumer.go).
+    """Compare with thresholds; a value at the threshold is a breach, as in the `nats` CLI (jsm.go monitor/consumer.go).
 
     Times are measured by the clock of the server that responded, so old captures are judged as of their own time.
     """
@@ -35,12 +35,12 @@ def metadata_threshold(snapshots: SnapshotSeries, params: Params) -> Iterator[Fi
     for _, consumer in snapshots.last.led_consumers():
         if (wanted := read_thresholds(consumer.config.metadata, KEYS, presets)) is None:
             continue
-        times, unseen = _late(consumer, wanted)
+        times, unseen = _overdue(consumer, wanted)
         breaches = [*_too_many(consumer, wanted), *times, *_not_pinned(consumer, wanted)]
         if breaches:
             yield failed(
                 consumer.subject,
-                "; ".join(words for _, words, _ in breaches) + f": critical by {_who(breaches, wanted)}",
+                "; ".join(words for _, words, _ in breaches) + f": critical by {_settings_owner(breaches, wanted)}",
                 *(reading for _, _, reading in breaches),
             )
         elif wanted.unreadable:
@@ -52,7 +52,7 @@ def metadata_threshold(snapshots: SnapshotSeries, params: Params) -> Iterator[Fi
             yield passed(consumer.subject)
 
 
-def _who(breaches: Sequence[Breach], wanted: Thresholds) -> str:
+def _settings_owner(breaches: Sequence[Breach], wanted: Thresholds) -> str:
     own = [key in wanted.own for key, _, _ in breaches]
     settings = "the parameters of this rule"
     return "its own metadata" if all(own) else f"its own metadata and {settings}" if any(own) else settings
@@ -66,8 +66,8 @@ def _too_many(consumer: Consumer, wanted: Thresholds) -> Iterator[Breach]:
             yield key, f"{measured:,} {words}, its limit is {limit:,}", consumer.observed(path, measured)
 
 
-def _late(consumer: Consumer, wanted: Thresholds) -> tuple[list[Breach], str]:
-    """Events that are too long ago; and what is not known because a restart cleared its time."""
+def _overdue(consumer: Consumer, wanted: Thresholds) -> tuple[list[Breach], str]:
+    """Deliveries or acks that are too long ago, and a reason if the time of one is not known (a restart clears it)."""
     breaches, unseen = [], ""
     for key, limit_ns in wanted.durations_ns.items():
         path, words = _TIMES[key]

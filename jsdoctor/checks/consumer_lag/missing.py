@@ -29,28 +29,31 @@ from jsdoctor.model.wording import counted, span
 
 @check("consumer_lag.missing")
 def missing(trend: Trend, params: Params) -> Iterator[Finding]:
-    """Compares lists of consumers; only a list that is complete can lack one.
+    """Compare complete lists of consumers.
+
 
     A consumer with an `inactive_threshold` may go by itself; JSD203 judges those of a stream that was recreated.
     Jobs create durable consumers and delete them when they are done: one younger than `settled` is no fault.
     """
     settled = timedelta(microseconds=params.integer("settled") / 1000)
-    return gone(trend.snapshots, None, settled)
+    return missing_consumers(trend.snapshots, None, settled)
 
 
 _AT_THE_END = ("new", "last")
-"""Deliver policies that leave out what is stored already, or all of it but one message."""
+"""Deliver policies that skip what is stored, or all of it but the newest message."""
 
 
-def gone(snapshots: tuple[ClusterSnapshot, ...], severity: Severity | None, settled: timedelta) -> Iterator[Finding]:
-    """Consumers that are in an older snapshot and not in the newest one, which is last.
+def missing_consumers(
+    snapshots: tuple[ClusterSnapshot, ...], severity: Severity | None, settled: timedelta
+) -> Iterator[Finding]:
+    """Findings for consumers in older snapshots that the last one lacks or that were recreated since.
 
-    A consumer that was younger than `settled` may go.
+    A consumer that was younger than `settled` may be deleted.
     """
     last = snapshots[-1]
     now = {key(consumer): consumer for _, consumer in last.led_consumers()}
     unled = (c for stream in last.streams for c in stream.consumers if not (stream.from_leader and c.from_leader))
-    there = {*now, *map(key, unled)}
+    listed_now = {*now, *map(key, unled)}
     before: dict[Key, list[Consumer]] = defaultdict(list)
     for snapshot in reversed(snapshots[:-1]):
         for _, consumer in snapshot.led_consumers():
@@ -63,24 +66,21 @@ def gone(snapshots: tuple[ClusterSnapshot, ...], severity: Severity | None, sett
         identity = key(consumer)
         if stream is None or identity in silent or (stream.account, stream.name, stream.created) not in created:
             continue
-        if identity in there:
+        if identity in listed_now:
             new = now.get(identity)
             old = _replaced(before[identity], new, settled) if new else None
             yield _recreated(old, new) if old and new else passed(consumer.subject)
         elif consumer.created and consumer.at - consumer.created < settled:
-            yield passed(consumer.subject) if _is_at_rest(consumer) else _short_lived(consumer)
+            yield passed(consumer.subject) if _is_idle(consumer) else _short_lived(consumer)
         elif (reason := _why_unsure(consumer, stream)) is not None:
             yield unknown(consumer.subject, reason, "see what could not be seen, and run again")
         else:
-            at_rest = Severity.INFO if settled and _is_at_rest(consumer) else severity
-            yield _finding(consumer, stream, at_rest)
+            severity_if_idle = Severity.INFO if settled and _is_idle(consumer) else severity
+            yield _finding(consumer, stream, severity_if_idle)
 
 
 def _replaced(readings: list[Consumer], new: Consumer, settled: timedelta) -> Consumer | None:
-    """The newest of the readings that shows another consumer of this one's name, if that was older than `settled`.
-
-    The servers of a cluster agree on when a consumer was created, and none was created before another one was seen.
-    """
+    """The newest reading of an earlier consumer of the same name, if that was durable and older than `settled`."""
     for old in readings:
         if old.created and new.created and old.created < old.at < new.created:
             durable = old.config.durable_name and not old.config.inactive_threshold_ns
@@ -89,7 +89,7 @@ def _replaced(readings: list[Consumer], new: Consumer, settled: timedelta) -> Co
 
 
 def _recreated(old: Consumer, new: Consumer) -> Finding:
-    """Its place is gone with it. A policy that starts at the end skips what the old one still had to do."""
+    """The finding for a recreated consumer: a warning if its policy skips what the old one still had to deliver."""
     left = old.num_pending + old.num_ack_pending
     skips = left > 0 and new.config.deliver_policy in _AT_THE_END
     skipped = f", and skips the {counted(left, 'message')} that the old one had not done" if skips else ""
@@ -106,7 +106,7 @@ def _recreated(old: Consumer, new: Consumer) -> Finding:
 
 
 def _short_lived(consumer: Consumer) -> Finding:
-    """It is gone with work left or clients waiting, but jobs make and delete consumers within minutes."""
+    """A suspicion: it had messages or clients left, but jobs create and delete consumers within minutes."""
     age = int((consumer.at - consumer.created).total_seconds() * 1e9) if consumer.created else 0
     waited = counted(consumer.num_pending + consumer.num_ack_pending, "message")
     return suspected(
@@ -116,8 +116,8 @@ def _short_lived(consumer: Consumer) -> Finding:
     )
 
 
-def _is_at_rest(consumer: Consumer) -> bool:
-    """Whether it had nothing left to do and no clients: whoever deletes it then knows what they do."""
+def _is_idle(consumer: Consumer) -> bool:
+    """Whether a consumer had no messages left and no clients, so that its deletion was probably intended."""
     has_clients = consumer.push_bound if consumer.config.is_push else consumer.num_waiting > 0
     return not (consumer.num_pending or consumer.num_ack_pending or has_clients)
 
@@ -158,8 +158,8 @@ def _finding(consumer: Consumer, stream: Stream, severity: Severity | None) -> F
 
 @check("consumer_lag.missing_history")
 def missing_history(history: History) -> Iterator[Finding]:
-    """The comparison of `missing`. In hours a consumer may have been deleted on purpose, so it is a warning."""
-    return gone(history.snapshots, Severity.WARNING, settled=timedelta(0))
+    """Findings of `missing` over hours: warnings, as a consumer may have been deleted on purpose meanwhile."""
+    return missing_consumers(history.snapshots, Severity.WARNING, settled=timedelta(0))
 
 
 _NOT_LOADED = (
@@ -178,13 +178,16 @@ _SILENT = "client-heartbeats-missed"
 
 @check("consumer_lag.missing_logged", lines_of="either")
 def missing_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
-    """Servers name the consumer. Errors of clients do not, so they are grouped by application."""
-    gone, made = "could not be loaded when its server started, and is gone for its clients", "could not be created"
+    """One finding for each consumer that servers name, and for each application, as errors of clients name none."""
+    not_loaded, not_created = (
+        "could not be loaded when its server started, and is gone for its clients",
+        "could not be created",
+    )
     for burst in bursts(logs, *_NOT_LOADED, calm=False):
-        yield _finding_logged(burst, f"a consumer {gone}, {burst.story}", None)
+        yield _finding_logged(burst, f"a consumer {not_loaded}, {burst.story}", None)
     for burst in bursts(logs, *_NOT_CREATED, calm=False):
         if not refusals_in(burst):
-            yield _finding_logged(burst, f"a consumer {made}, {burst.story}", None)
+            yield _finding_logged(burst, f"a consumer {not_created}, {burst.story}", None)
     for burst in bursts(logs, *_GONE, _SILENT, subjects=client_of, calm=False):
         silent = all(occurrence.signature == _SILENT for occurrence in burst.found)
         what = (

@@ -21,12 +21,12 @@ from jsdoctor.model.trend import ConsumerHistory, Trend
 from jsdoctor.model.wording import counted, span
 
 _MIN_SAMPLE_S = 1.0
-"""In two samples closer than this, in seconds, a stuck server and a slow one are the same."""
+"""Two samples closer than this do not distinguish a stuck server from a slow one."""
 
 
 @check("consumer_lag.no_progress")
 def no_progress(trend: Trend, params: Params) -> Iterator[Finding]:
-    """A healthy server serves a waiting pull within milliseconds (server: consumer.go loopAndGatherMsgs).
+    """Find waiting clients that are not served, which takes milliseconds (server: consumer.go loopAndGatherMsgs).
 
     Full, paused, rate-limited, replaying and prioritised consumers hold messages back by design; a push consumer with
     flow control waits for its subscriber, which is another rule.
@@ -44,7 +44,7 @@ def no_progress(trend: Trend, params: Params) -> Iterator[Finding]:
         last, config = history.last, history.last.config
         if _waits_for_pinned(history):
             long = still_ns(history) >= still_for + last.config.ack_wait_ns
-            yield _pinned_finding(history, still_for) if long else _pinned_works(history, still_for)
+            yield _pinned_finding(history, still_for) if long else _pinned_may_work(history, still_for)
             continue
         if _waits_for_overflow(history, still_for):
             yield _overflow_finding(history, still_for)
@@ -81,9 +81,9 @@ def _waits_for_pinned(history: ConsumerHistory) -> bool:
 
 
 def _waits_for_overflow(history: ConsumerHistory, still_for: int) -> bool:
-    """Whether messages and clients wait, and all of these may be such that are served above a backlog only.
+    """Whether messages and clients wait, and all clients may be ones that are served above a backlog only.
 
-    A worker without such a threshold is served at once. One that holds messages may work on them for `ack_wait`.
+    A client without such a threshold is served at once, so unacknowledged messages would show.
     """
     last = history.last
     return (
@@ -110,8 +110,8 @@ def _overflow_finding(history: ConsumerHistory, still_for: int) -> Finding:
     )
 
 
-def _pinned_works(history: ConsumerHistory, still_for: int) -> Finding:
-    """What it has in its hands is due again after `ack_wait`: past that, a client that works is delivered it again."""
+def _pinned_may_work(history: ConsumerHistory, still_for: int) -> Finding:
+    """A suspicion: until `ack_wait` is over the pinned client may work on what it holds."""
     moment = until(history.last, still_for + history.last.config.ack_wait_ns, still_ns(history))
     return suspected(
         history.last.subject,

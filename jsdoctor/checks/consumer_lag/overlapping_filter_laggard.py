@@ -17,9 +17,9 @@ from jsdoctor.model.trend import ConsumerHistory, Trend
 
 @check("consumer_lag.overlapping_filter_laggard")
 def overlapping_filter_laggard(snapshots: SnapshotSeries, trend: Trend | None, params: Params) -> Iterator[Finding]:
-    """Consumers of a limits stream do not disturb each other, so siblings that keep up clear stream and servers.
+    """Compare consumers of a limits stream: if siblings keep up, neither stream nor servers are the cause.
 
-    A sibling counts when its filters let everything through that the laggard's do, and it has delivered something.
+    A sibling is a consumer with deliveries whose filters match everything that the late consumer's filters match.
     """
     minimum, factor = params.integer("min_pending"), params.number("factor")
     seen = histories(trend)
@@ -39,10 +39,10 @@ def overlapping_filter_laggard(snapshots: SnapshotSeries, trend: Trend | None, p
                 yield _finding(consumer, typical, count, minimum, why) if far else passed(consumer.subject)
 
 
-def _falls_behind(history: ConsumerHistory | None, looked_twice: bool) -> bool:
-    """Whether the consumer works and does not catch up; after a single look that is not known and assumed."""
+def _falls_behind(history: ConsumerHistory | None, several_samples: bool) -> bool:
+    """Whether the consumer works and does not catch up; assumed where there is one sample only."""
     if history is None:
-        return not looked_twice
+        return not several_samples
     rates = flow(history)
     return acknowledged(history) and rates is not None and rates.growth >= 0
 

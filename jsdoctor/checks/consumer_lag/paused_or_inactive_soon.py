@@ -20,25 +20,27 @@ _OWN_STREAMS = "$MQTT_"
 
 @check("consumer_lag.paused_or_inactive_soon")
 def paused_or_inactive_soon(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
-    """A durable with an inactivity threshold goes like an ephemeral (server: consumer.go updateInactiveThreshold)."""
+    """Judge paused consumers, and durables with a short threshold: these are deleted like ephemeral ones."""
     shortest = params.integer("min_inactive_threshold")
     for stream, consumer in snapshots.last.led_consumers():
         config = consumer.config
         soon = 0 < config.inactive_threshold_ns < shortest
         if soon and config.durable_name and not stream.name.startswith(_OWN_STREAMS):
-            here = consumer.push_bound if config.is_push else consumer.num_waiting > 0
-            then = " and the messages that only it was waiting for" if stream.config.retention != "limits" else ""
+            has_client = consumer.push_bound if config.is_push else consumer.num_waiting > 0
+            also_lost = " and the messages that only it was waiting for" if stream.config.retention != "limits" else ""
             yield failed(
                 consumer.subject,
-                f"this durable and its position are deleted{then} once no client has requested messages for "
+                f"this durable and its position are deleted{also_lost} once no client has requested messages for "
                 f"{span(config.inactive_threshold_ns)}"
                 + (
                     ""
-                    if here
+                    if has_client
                     else f"; no {'subscriber is there' if config.is_push else 'request for messages is open'} now"
                 ),
                 consumer.observed("config.inactive_threshold", config.inactive_threshold_ns),
-                consumer.observed("push_bound" if config.is_push else "num_waiting", here or consumer.num_waiting),
+                consumer.observed(
+                    "push_bound" if config.is_push else "num_waiting", has_client or consumer.num_waiting
+                ),
                 measured=(config.inactive_threshold_ns, shortest, "duration"),
                 remedy=_longer_life(stream, consumer),
             )
@@ -49,7 +51,7 @@ def paused_or_inactive_soon(snapshots: SnapshotSeries, params: Params) -> Iterat
 
 
 def _longer_life(stream: Stream, consumer: Consumer) -> dict[str, object]:
-    """A week, or what the stream allows its consumers; the CLI has no word for "never"."""
+    """The remedy: a threshold of a week, or the most that the stream allows; the CLI cannot set none."""
     allowed = stream.config.consumer_limits.inactive_threshold_ns or _WEEK_NS
     wanted = min(_WEEK_NS, allowed)
     if wanted <= consumer.config.inactive_threshold_ns:
@@ -58,9 +60,9 @@ def _longer_life(stream: Stream, consumer: Consumer) -> dict[str, object]:
 
 
 def _paused(stream: Stream, consumer: Consumer) -> Finding:
-    """A pause is a decision of an operator, and information, but for what it costs others.
+    """An info, as operators pause on purpose; a warning if the pause has a cost.
 
-    It makes a full stream refuse publishers, it lasts longer than what waits lives, or it holds work for days.
+    It has if a full stream refuses publishers, if waiting messages expire, or if the stream keeps them for days.
     """
     keeps = stream.config.retention != "limits" and consumer.num_pending > 0
     refuses = keeps and refuses_when_full(stream) and any(fill.no_room for fill in storage_fills(stream))

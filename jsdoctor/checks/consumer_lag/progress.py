@@ -23,9 +23,7 @@ from jsdoctor.model.wording import counted, span
 def lowest_values(
     snapshots: SnapshotSeries, counter: Callable[[Consumer], int], wanted: Callable[[Consumer], bool]
 ) -> dict[Subject, int]:
-    """By the subject of the consumer, from the readings of its leader: of those that are `wanted` in the last sample,
-    as most rules need few of many consumers.
-    """
+    """The lowest value of a counter over all samples, by subject, of the consumers `wanted` in the last sample."""
     lowest = {c.subject: counter(c) for _, c in snapshots.last.led_consumers() if wanted(c)}
     for snapshot in snapshots.snapshots[:-1] if lowest else ():
         for _, consumer in snapshot.led_consumers():
@@ -37,7 +35,7 @@ def lowest_values(
 Key = ConsumerKey
 
 _MATERIAL_SHARE = 0.05
-"""A lag that grows by less than this share of what arrived is level: arrivals and acknowledgements are never even."""
+"""A lag that grows by a smaller share of what arrived counts as constant, as rates always vary."""
 _VISIBLE_NS = 2_000_000_000
 """One sample shows a stall only if it has lasted as long as the interval between two samples of a default run."""
 
@@ -58,15 +56,14 @@ def is_full(consumer: Consumer) -> bool:
 
 
 def left_alone(consumer: Consumer) -> bool:
-    """Whether a pull consumer with a limit of one is full of what a client left that is due again: none requests it.
+    """Whether a client left the only message of a serial pull consumer, which is due again and which none requests.
 
-    With a higher limit a client that goes away seldom leaves all places taken; with this one it nearly always does.
-    Not where that message was delivered before: then clients came back for it, and it is the message that fails.
+    Not if that message was redelivered: then clients came back for it, and the message itself is the problem.
     """
     serial = is_full(consumer) and consumer.config.max_ack_pending == 1
-    asked = consumer.config.is_push or consumer.num_waiting > 0
-    alone = serial and not asked and (quiet_ns(consumer) or 0) > patience_ns(consumer)
-    return alone and consumer.num_redelivered < consumer.num_ack_pending
+    requested = consumer.config.is_push or consumer.num_waiting > 0
+    overdue = (quiet_ns(consumer) or 0) > patience_ns(consumer)
+    return serial and not requested and overdue and consumer.num_redelivered < consumer.num_ack_pending
 
 
 def moved(history: ConsumerHistory) -> bool:
@@ -111,10 +108,10 @@ def unacknowledged_ns(consumer: Consumer) -> int | None:
 
 
 def unserved_since(stream: Stream, consumer: Consumer) -> datetime | None:
-    """Since when a message waits that nothing was delivered after; None where evidence does not show it.
+    """Since when the next message has been waiting for delivery; None where evidence does not show it.
 
-    It shows only of a consumer that wants all messages and whose next one is the first of the stream: of any other,
-    what waits may have come long after the last delivery.
+    It does for a consumer of all messages whose next one is the first of the stream. For any other, the waiting
+    message may have been published long after the last delivery.
     """
     return shown_or(lambda: _unserved_since(stream, consumer), None)
 
@@ -149,11 +146,7 @@ def patience_ns(consumer: Consumer) -> int:
 
 
 def stalled_ns(consumer: Consumer, history: ConsumerHistory | None) -> int | None:
-    """How long a stalled consumer has not moved, in ns; None when it moved, or one sample shows too little.
-
-    A stall may be normal for some time. It is never healthy by default: rules with a time limit report it from here on,
-    with the time until which it is normal.
-    """
+    """How long a stalled consumer has not moved, in ns; None if it moved, or if one sample shows too little."""
     if history is not None:
         return None if moved(history) else still_ns(history)
     quiet = quiet_ns(consumer)
@@ -161,7 +154,7 @@ def stalled_ns(consumer: Consumer, history: ConsumerHistory | None) -> int | Non
 
 
 def until(consumer: Consumer, limit_ns: int, still: int) -> str:
-    """When a limit of time will have passed, by the clock of the leader: `2026-11-21 14:03:05Z`."""
+    """The time at which a stall of `still` ns reaches the limit, by the leader's clock: `2026-11-21 14:03:05Z`."""
     moment = consumer.at + timedelta(microseconds=max(0, limit_ns - still) // 1000)
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
@@ -186,7 +179,7 @@ class DeliveryRates(msgspec.Struct, frozen=True, gc=False):
 
 
 def backlog(consumer: Consumer) -> int:
-    """Everything that clients are not done with. Fetching a batch does not change it; acknowledging does."""
+    """Pending and unacknowledged messages. Only acknowledgements reduce them: fetching a batch does not."""
     return consumer.num_pending + consumer.num_ack_pending
 
 
@@ -216,13 +209,13 @@ def wait_s(consumer: Consumer, rates: DeliveryRates) -> float:
     return consumer.num_pending / rates.done if rates.done else float("inf")
 
 
-_REPEATS = 0.05
+_MIN_REPEATED_SHARE = 0.05
 """From this share of repeated deliveries on, redelivery and not slow clients is named as the cause."""
 _SAMPLES_SHOWN = 6
 
 
 def lag_cause(history: ConsumerHistory) -> str:
-    """The cause, or that the evidence does not show the settings that would tell it."""
+    """The cause of a lag, in words; or that the settings which decide it are not shown."""
     return shown_or(lambda: _lag_cause(history), "its configuration is not shown, so its cause is not known")
 
 
@@ -237,7 +230,7 @@ def _lag_cause(history: ConsumerHistory) -> str:
         return "it is paused (JSD414)"
     if is_full(last):
         taken = "its one place" if config.max_ack_pending == 1 else f"each of its {config.max_ack_pending:,} places"
-        if held_by_its_limit(history):
+        if limit_remedy(history):
             return f"workers acknowledge and more of them wait, but {taken} for unacknowledged messages is taken"
         return f"{taken} for unacknowledged messages is taken (JSD403)"
     if config.is_push and not last.push_bound:
@@ -246,22 +239,19 @@ def _lag_cause(history: ConsumerHistory) -> str:
         return "no client requested messages (JSD405)"
     if config.replay_policy == "original" or config.rate_limit_bps > 0:
         return "its configuration delivers slowly (replay policy or rate limit)"
-    if share >= _REPEATS:
+    if share >= _MIN_REPEATED_SHARE:
         return f"{share:.0%} of its deliveries are repeats (JSD408)"
     if not moved(history):
         return "clients wait and the server delivers nothing (JSD404, JSD417)"
-    return "its clients are slower than what arrives" if config.is_push else _pace_of_pulls(history)
+    return "its clients are slower than what arrives" if config.is_push else _pull_cause(history)
 
 
 _LONGEST_ROUND_TRIP_S = 2
 """Round trips around the earth take less; what takes longer for a message is work."""
 
 
-def _pace_of_pulls(history: ConsumerHistory) -> str:
-    """Whether requests wait for the server, or messages for requests; of which one at a time leaves a round trip each.
-
-    What is in flight is on its way to the client, in its hands, or acknowledged and on its way back.
-    """
+def _pull_cause(history: ConsumerHistory) -> str:
+    """The cause of a lag of a pull consumer: its server is slow, its client fetches single messages, or is slow."""
     readings, done = history.readings, history.last.delivered.consumer_seq - history.first.delivered.consumer_seq
     if all(reading.num_pending and reading.num_waiting for reading in readings):
         return "requests of its clients wait each time: its server delivers less than arrives"
@@ -274,18 +264,18 @@ def _pace_of_pulls(history: ConsumerHistory) -> str:
     return "its clients are slower than what arrives"
 
 
-def held_by_its_limit(history: ConsumerHistory) -> dict[str, object]:
-    """The remedy where the limit itself is the cause: workers acknowledge, more of them wait, and no place is free.
+def limit_remedy(history: ConsumerHistory) -> dict[str, object]:
+    """The remedy of a higher max_ack_pending, where workers acknowledge, others wait, and no place is free; else empty.
 
-    Else nothing, which leaves the rule's own. A limit of one means strict order.
+    A limit of one is never raised, as it means strict order.
     """
-    return shown_or(lambda: _held_by_its_limit(history), {})
+    return shown_or(lambda: _limit_remedy(history), {})
 
 
-def _held_by_its_limit(history: ConsumerHistory) -> dict[str, object]:
+def _limit_remedy(history: ConsumerHistory) -> dict[str, object]:
     last, limit = history.last, history.last.config.max_ack_pending
     waits = all(is_full(reading) and reading.num_waiting > 0 for reading in history.readings)
-    fails = last.num_redelivered >= last.num_ack_pending or repeated_share(history) >= _REPEATS
+    fails = last.num_redelivered >= last.num_ack_pending or repeated_share(history) >= _MIN_REPEATED_SHARE
     if limit <= 1 or not last.config.durable_name or not waits or fails or not acknowledged(history):
         return {}
     return {"action": "consumer.raise_max_ack_pending", "max_ack_pending": 2 * limit}
@@ -299,7 +289,7 @@ def repeated_share(history: ConsumerHistory) -> float:
 
 
 def samples_of(history: ConsumerHistory) -> str:
-    """The backlog in each sample, in words: `3 looks in 4s: 4,000, 4,500, 5,000 not done`."""
+    """The backlog in each sample, as text."""
     backlogs = [backlog(reading) for reading in history.readings]
     shown = backlogs if len(backlogs) <= _SAMPLES_SHOWN else [*backlogs[: _SAMPLES_SHOWN - 1], backlogs[-1]]
     numbers = [f"{number:,}" for number in shown]
@@ -315,15 +305,15 @@ def time_to_drain_s(history: ConsumerHistory) -> float | None:
     return backlog(history.last) / -rates.growth if rates and rates.growth < 0 else None
 
 
-_MATERIAL = 0.05
-"""A position that falls back by less than this share of what arrives, or of time, is level: rates are never even."""
+_MIN_SHARE = 0.05
+"""A position that falls back by a smaller share of what arrives, or of time, counts as constant, as rates vary."""
 _NS_PER_S = 1_000_000_000
 
 
 class LossForecast(msgspec.Struct, frozen=True, gc=False):
     """The limit that first removes undelivered messages, and in how many seconds at the present rates.
 
-    `share`: the part of the way to the limit that is behind. `how`: the calculation, in words.
+    `share`: how much of the limit is used up, from 0 to 1. `how`: the calculation, in words.
     """
 
     limit: str
@@ -346,7 +336,7 @@ def time_to_loss(history: ConsumerHistory) -> LossForecast | None:
 
 
 def falls_back(history: ConsumerHistory) -> bool:
-    """Whether the consumer's distance from the stream's end shrank between no two consecutive samples."""
+    """Whether the consumer's distance from the stream's end never shrank from one sample to the next."""
     behind = [_behind(s, c) for s, c in zip(history.streams, history.readings, strict=True)]
     return all(after >= before for before, after in pairwise(behind))
 
@@ -358,7 +348,7 @@ def _losses(history: ConsumerHistory, stream: Stream) -> Iterator[LossForecast]:
     falling = (behind - _behind(history.streams[0], history.first)) / history.elapsed_s
     if config.max_age_ns > 0:
         yield from _by_age(history, stream)
-    if config.discard != "old" or falling <= 0 or falling < _MATERIAL * arriving:
+    if config.discard != "old" or falling <= 0 or falling < _MIN_SHARE * arriving:
         return
     size = stream.state.bytes / stream.state.messages
     for limit, room in (("max_msgs", config.max_msgs), ("max_bytes", config.max_bytes / max(size, 1.0))):
@@ -372,13 +362,13 @@ def _losses(history: ConsumerHistory, stream: Stream) -> Iterator[LossForecast]:
 
 
 def _by_age(history: ConsumerHistory, stream: Stream) -> Iterator[LossForecast]:
-    """The next message's age now, and how fast the age of the next message grows."""
+    """The loss by max_age: the age of the consumer's next message, and how fast that age grows."""
     now, before = _next_at_s(stream, history.last), _next_at_s(stream, history.first)
     if now is None or before is None:
         return
     age, ageing = max(0.0, -now), 1 - (now - before) / history.elapsed_s
     limit = stream.config.max_age_ns / 1e9
-    if ageing < _MATERIAL:
+    if ageing < _MIN_SHARE:
         return
     left = max(0.0, limit - age)
     how = (
@@ -389,7 +379,7 @@ def _by_age(history: ConsumerHistory, stream: Stream) -> Iterator[LossForecast]:
 
 
 def _next_at_s(stream: Stream, consumer: Consumer) -> float | None:
-    """When the consumer's next message was stored, in seconds before the stream's present, so never above 0."""
+    """When the consumer's next message was stored, in seconds relative to the reading of the stream: 0 or less."""
     state = stream.state
     if state.first_ts is None or state.last_ts is None:
         return None

@@ -14,9 +14,9 @@ from jsdoctor.model.wording import counted
 
 @check("consumer_lag.pulls_at_limit")
 def pulls_at_limit(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
-    """A request beyond the limit gets status 409 at once (server: consumer.go processNextMsgRequest).
+    """Judge the lowest number of waiting requests; one beyond the limit gets status 409 (processNextMsgRequest).
 
-    A small limit may be meant for exactly the workers that there are, and nothing shows a refusal: an info.
+    A limit below `chosen_below` is an info: it may be made for exactly the workers that exist.
     """
     warn_at, chosen_below = params.number("warn_fraction"), params.integer("chosen_below")
 

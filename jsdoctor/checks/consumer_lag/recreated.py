@@ -21,9 +21,9 @@ _Consumers = dict[str, Consumer]
 
 @check("consumer_lag.recreated")
 def recreated(trend: Trend, params: Params) -> Iterator[Finding]:
-    """A client that misses a message of an ordered consumer makes the next one at a start sequence (ADR-17).
+    """Count replaced ordered consumers: a client that misses a message makes a new one at a start sequence (ADR-17).
 
-    Readers of key-value buckets make ordered consumers of their own for each request: those start by a policy.
+    Readers of key-value buckets make one for each request; those start by a policy and do not count.
     """
     often, many = params.integer("often"), params.integer("many")
     ordered = [
@@ -35,7 +35,7 @@ def recreated(trend: Trend, params: Params) -> Iterator[Finding]:
         if not any(readings):
             continue
         replaced = [_Replaced(_by_kind(before, after), len(before)) for before, after in pairwise(readings)]
-        most = max((interval for interval in replaced if interval.most), key=lambda i: i.total, default=None)
+        most = max((i for i in replaced if i.is_majority), key=lambda i: i.total, default=None)
         times = Counter(kind for interval in replaced for kind in interval.by_kind)
         worst, count = max(times.items(), key=lambda item: item[1], default=((), 0))
         if most and most.total >= many:
@@ -46,7 +46,7 @@ def recreated(trend: Trend, params: Params) -> Iterator[Finding]:
             )
             yield _finding(stream, most.total, many, text)
         elif count >= often:
-            yield _finding(stream, count, often, _of_one(worst, count, len(trend.snapshots)))
+            yield _finding(stream, count, often, _repeated_text(worst, count, len(trend.snapshots)))
         elif count:
             yield suspected(
                 stream.subject,
@@ -68,7 +68,7 @@ class _Replaced(NamedTuple):
         return sum(self.by_kind.values())
 
     @property
-    def most(self) -> bool:
+    def is_majority(self) -> bool:
         return 2 * self.total > self.before
 
 
@@ -77,13 +77,13 @@ def _incarnation(stream: Stream) -> _Incarnation:
 
 
 def _by_kind(before: _Consumers, after: _Consumers) -> Mapping[_Kind, int]:
-    """By filter, how many vanished for which a new one with a start sequence came."""
+    """By filter, how many consumers vanished and were replaced by new ones with a start sequence."""
     gone = Counter(_kind(consumer) for name, consumer in before.items() if name not in after)
     return gone & Counter(_kind(c) for name, c in after.items() if name not in before and c.config.opt_start_seq > 1)
 
 
 def _is_ordered(consumer: Consumer) -> bool:
-    """What client libraries make: no acknowledgements, one delivery, no durable name, in memory (ADR-17)."""
+    """Whether it is an ordered consumer of a client library: no acks, one delivery, not durable, in memory (ADR-17)."""
     config = consumer.config
     return (
         config.ack_policy == "none" and config.max_deliver in (1, -1) and config.mem_storage and not config.durable_name
@@ -94,7 +94,7 @@ def _kind(consumer: Consumer) -> _Kind:
     return consumer.config.filters
 
 
-def _of_one(kind: _Kind, times: int, samples: int) -> str:
+def _repeated_text(kind: _Kind, times: int, samples: int) -> str:
     what = f" of {', '.join(kind)}" if kind else ""
     return (
         f"in {times:,} of {samples - 1:,} intervals between samples an ordered consumer{what} was replaced by"

@@ -15,11 +15,10 @@ from jsdoctor.model.snapshot import Consumer
 from jsdoctor.model.trend import ConsumerHistory, Trend
 from jsdoctor.model.wording import counted, span
 
-_FAR_MORE = 2
-"""From more than so many times as many repeats as a wait for acknowledgements would bring on, others were refused."""
-
+_REFUSED_FACTOR = 2
+"""With more than this many times the repeats that timeouts explain, messages were refused."""
 _DEVIATIONS = 2
-"""And from so many standard deviations, and one repeat, more: they are counts of rare events, with Poisson's spread."""
+"""They must also exceed these repeats by this many standard deviations (of a Poisson distribution) and one."""
 
 _FEW = "; so few may as well be refused with a delay, a longer --interval shows which"
 _OVER = "; none of its messages waits for an acknowledgement any more, so these repeats are over"
@@ -37,54 +36,54 @@ def redelivery_high(trend: Trend, params: Params) -> Iterator[Finding]:
     for history in trend.consumers():
         first, last = history.first, history.last
         deliveries = last.delivered.consumer_seq - first.delivered.consumer_seq
-        again = _again(first, last)
-        share = Share(again, max(deliveries, 0))
+        repeats = _repeats(first, last)
+        share = Share(repeats, max(deliveries, 0))
         if last.num_pending and not acknowledged(history) and is_full(last):
             continue
-        quiet = share.ratio < warn_at or not _again(history.readings[-2], last)
-        if (quiet or deliveries < enough) and _of_its_life(last).reaches(fail_at, least):
+        quiet = share.ratio < warn_at or not _repeats(history.readings[-2], last)
+        if (quiet or deliveries < enough) and _share_since_created(last).reaches(fail_at, least):
             yield _since_created(last, fail_at)
         elif quiet:
             yield passed(last.subject)
         elif deliveries < enough or not share.reaches(warn_at, least):
-            reason = f"{again:,} of {deliveries:,} deliveries between the samples were repeated: too few for a share"
+            reason = f"{repeats:,} of {deliveries:,} deliveries between the samples were repeated: too few for a share"
             yield suspected(last.subject, reason, "run with a longer --interval, e.g. 30s")
         else:
-            over = _is_over(last)
-            severe = share.reaches(fail_at, enough) and not over
-            tried = "" if severe or over else _tried_again(history, again)
-            few = not (severe or over or tried) and again < enough and _ends(history)
-            severity = Severity.ERROR if severe else Severity.INFO if over or tried or few else Severity.WARNING
+            is_over = _is_over(last)
+            severe = share.reaches(fail_at, enough) and not is_over
+            tried = "" if severe or is_over else _refusals_text(history, repeats)
+            few = not (severe or is_over or tried) and repeats < enough and _repeats_end(history)
+            severity = Severity.ERROR if severe else Severity.INFO if is_over or tried or few else Severity.WARNING
             text = (
-                f"at least {again:,} of {deliveries:,} deliveries in {history.elapsed_s:.0f}s were repeats: their"
-                f" messages {tried or _why(history, again)}{_OVER if over else _FEW if few else ''}"
+                f"at least {repeats:,} of {deliveries:,} deliveries in {history.elapsed_s:.0f}s were repeats: their"
+                f" messages {tried or _cause_text(history, repeats)}{_OVER if is_over else _FEW if few else ''}"
             )
             yield _finding(history, share, fail_at if severe else warn_at, severity, text)
 
 
-def _again(before: Consumer, after: Consumer) -> int:
+def _repeats(before: Consumer, after: Consumer) -> int:
     by_consumer = after.delivered.consumer_seq - before.delivered.consumer_seq
-    by_stream = _new(before, after)
+    by_stream = _new_messages(before, after)
     # A reset consumer counts from the beginning and delivers old messages again on purpose.
     return by_consumer - by_stream if by_consumer > by_stream >= 0 else 0
 
 
-def _new(before: Consumer, after: Consumer) -> int:
+def _new_messages(before: Consumer, after: Consumer) -> int:
     return after.delivered.stream_seq - before.delivered.stream_seq
 
 
-def _of_its_life(last: Consumer) -> Share:
-    """Repeats of all deliveries since it was created, while messages that came again wait for an acknowledgement.
+def _share_since_created(last: Consumer) -> Share:
+    """The share of repeats among all deliveries since it was created, as a lower bound; 0 if none is unacknowledged.
 
-    No message's first delivery is beyond its newest stream sequence: what the consumer sequence is beyond that repeats.
+    A consumer sequence above the newest stream sequence counts repeats, as each message has one first delivery.
     """
     deliveries = last.delivered.consumer_seq if last.num_redelivered else 0
     return Share(max(deliveries - last.delivered.stream_seq, 0), deliveries)
 
 
 def _since_created(last: Consumer, threshold: float) -> Finding:
-    """Information: it may have been long ago, but for those that wait now."""
-    share = _of_its_life(last)
+    """An info: most of the repeats may have been long ago."""
+    share = _share_since_created(last)
     return failed(
         last.subject,
         f"at least {share.events:,} of {share.of:,} deliveries since it was created were repeats, and"
@@ -104,12 +103,12 @@ def _since_created(last: Consumer, threshold: float) -> Finding:
 
 
 def _is_over(last: Consumer) -> bool:
-    """Whether no message that was delivered can come again; until it is acknowledged, it can."""
+    """Whether no delivered message is unacknowledged, so that none can be delivered again."""
     return shown_or(lambda: last.num_ack_pending, 1) == 0
 
 
-def _why(history: ConsumerHistory, again: int) -> str:
-    """Refused for sure where they come more often than any wait for an acknowledgement can make them.
+def _cause_text(history: ConsumerHistory, repeats: int) -> str:
+    """Why messages are repeated: refused, if there are more repeats than timeouts of all messages can cause.
 
     They are of messages between the ack floor and the newest delivery (server: consumer.go processNak, checkPending).
     """
@@ -119,7 +118,7 @@ def _why(history: ConsumerHistory, again: int) -> str:
     if wait_ns <= 0 or messages <= 0:
         return "were not acknowledged in time, or were refused"
     each = history.elapsed_s * 1e9 / wait_ns + 1
-    if again > messages * each:
+    if repeats > messages * each:
         return (
             f"are refused and come again at once: {counted(messages, 'message')} could run out of time {each:,.1f}"
             f" times each, with a wait of {span(wait_ns)}, and no more"
@@ -132,27 +131,24 @@ def _wait_ns(consumer: Consumer) -> int:
     return shown_or(lambda: min((consumer.config.ack_wait_ns, *consumer.config.backoff_ns)), 0)
 
 
-def _ends(history: ConsumerHistory) -> bool:
-    """Whether repeats end: the ack floor keeps pace with the deliveries, so that each of them is acknowledged before
-    long, or attempts are limited: a message that fails every time ends at `max_deliver`, and pins the floor.
-    """
+def _repeats_end(history: ConsumerHistory) -> bool:
+    """Whether repeats end: by `max_deliver`, or as the ack floor moves at least half as fast as deliveries."""
     first, last = history.first, history.last
     acknowledged_by = last.ack_floor.stream_seq - first.ack_floor.stream_seq
-    return last.config.max_deliver > 0 or 0 < _new(first, last) <= 2 * acknowledged_by
+    return last.config.max_deliver > 0 or 0 < _new_messages(first, last) <= 2 * acknowledged_by
 
 
-def _tried_again(history: ConsumerHistory, again: int) -> str:
-    """How it is known that an application refuses some messages with a delay, as it is meant to; or empty.
+def _refusals_text(history: ConsumerHistory, repeats: int) -> str:
+    """Half a sentence if an application refuses some messages with a delay, which is no fault; or empty.
 
-    With so many unacknowledged messages, and each of them coming again once in `ack_wait`, there would be far fewer
-    repeats.
+    It does if there are far more repeats than the unacknowledged messages cause, each once in `ack_wait`.
     """
     wait_ns = _wait_ns(history.last)
-    if wait_ns <= 0 or not _ends(history):
+    if wait_ns <= 0 or not _repeats_end(history):
         return ""
     pending = max(reading.num_ack_pending for reading in history.readings)
     late = pending * history.elapsed_s * 1e9 / wait_ns
-    if again <= max(_FAR_MORE * late, late + _DEVIATIONS * sqrt(late) + 1):
+    if repeats <= max(_REFUSED_FACTOR * late, late + _DEVIATIONS * sqrt(late) + 1):
         return ""
     return (
         "are refused with a delay, or were those of a worker that ended: of at most"

@@ -1,4 +1,4 @@
-"""JSD428: a durable consumer that repeats the pace of the past, behind the present."""
+"""JSD428: a durable consumer with pending messages that replays them at the pace of their publishes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from jsdoctor.model.snapshot import Consumer, SnapshotSeries
 def replays_original(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
     """The server waits between two messages as long as passed between their publishes (server: consumer.go)."""
     least = params.integer("min_pending")
-    waiting = lowest_values(snapshots, lambda consumer: consumer.num_pending, _repeats)
+    waiting = lowest_values(snapshots, lambda consumer: consumer.num_pending, _replays_original)
     for _, consumer in snapshots.last.led_consumers():
-        if not _repeats(consumer):
+        if not _replays_original(consumer):
             continue
         pending = waiting[consumer.subject]
         if pending < least:
@@ -32,6 +32,6 @@ def replays_original(snapshots: SnapshotSeries, params: Params) -> Iterator[Find
         )
 
 
-def _repeats(consumer: Consumer) -> bool:
+def _replays_original(consumer: Consumer) -> bool:
     config = consumer.config
     return config.replay_policy == "original" and bool(config.durable_name) and not consumer.paused

@@ -13,42 +13,44 @@ from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.stored import AdvisoryStreams, StoredStream, moment
 from jsdoctor.model.wording import counted, listed
 
-_NAMED = 10
+_SHOWN = 10
 
 
 @check("consumer_lag.terminated")
 def terminated(advisories: AdvisoryStreams, snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
-    """By consumer that is still there. Whoever reads the advisories takes care of the messages."""
+    """One finding for each consumer that still exists; an info if a consumer reads the advisories."""
     led = {
         (stream.name, consumer.name, stream.account): (stream, consumer)
         for stream, consumer in snapshots.last.led_consumers()
     }
     for read in advisories.streams:
         found = False
-        for about in read.recorded(AdvisoryKind.TERMINATED):
-            if known := led.get((about.stream, about.consumer, read.account)):
+        for advisory in read.recorded(AdvisoryKind.TERMINATED):
+            if known := led.get((advisory.stream, advisory.consumer, read.account)):
                 found = True
                 stream, consumer = known
                 reader = reader_of_advisories(snapshots.last, stream, consumer, "MSG_TERMINATED")
-                yield _finding(read, about, stream, reader, params.integer("warn"))
+                yield _finding(read, advisory, stream, reader, params.integer("warn"))
         if not found:
             yield passed(read.subject)
 
 
 def _finding(
-    read: StoredStream, about: RecordedAdvisories, stream: Stream, reader: Consumer | None, warn: int
+    read: StoredStream, advisory: RecordedAdvisories, stream: Stream, reader: Consumer | None, warn: int
 ) -> Finding:
-    subject = Subject(kind="consumer", name=about.consumer, account=read.account, stream=about.stream)
+    subject = Subject(kind="consumer", name=advisory.consumer, account=read.account, stream=advisory.stream)
     removed = stream.config.retention != "limits"
-    then = "were removed from the stream" if removed else "stay in the stream, and this consumer never gets them again"
+    effect = (
+        "were removed from the stream" if removed else "stay in the stream, and this consumer never gets them again"
+    )
     who = f"; {reader.name} reads the advisories from {reader.stream}" if reader else ""
-    why = f", the last one for '{about.reason}'" if about.reason else ""
+    why = f", the last one for '{advisory.reason}'" if advisory.reason else ""
     return failed(
         subject,
-        f"clients terminated {counted(about.count, 'message')} in a day, as stream {read.stream} recorded{why}: they"
-        f" {then} ({listed((f'{seq:,}' for seq in about.sequences[-_NAMED:]), 0)}){who}",
-        read.observed(about.kind, about.count),
-        severity=None if removed and not reader and about.count >= warn else Severity.INFO,
-        measured=(about.count, warn, "count"),
-        between=(moment(about.first_ns), moment(about.last_ns)),
+        f"clients terminated {counted(advisory.count, 'message')} in a day, as stream {read.stream} recorded{why}: they"
+        f" {effect} ({listed((f'{seq:,}' for seq in advisory.sequences[-_SHOWN:]), 0)}){who}",
+        read.observed(advisory.kind, advisory.count),
+        severity=None if removed and not reader and advisory.count >= warn else Severity.INFO,
+        measured=(advisory.count, warn, "count"),
+        between=(moment(advisory.first_ns), moment(advisory.last_ns)),
     )

@@ -31,12 +31,12 @@ from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import ConsumerHistory, History, Trend
 from jsdoctor.model.wording import counted, span
 
-_LATE = 2
+_LATE_FACTOR = 2
 """Clients are late when they stay away for this many times their longest absence so far."""
 
 
 class Limits(NamedTuple):
-    """Parameters of JSD405 in nanoseconds: how long clients may stay away, and if they left work behind."""
+    """Parameters of JSD405 in nanoseconds: how long clients may stay away, in general and if they left messages."""
 
     absent_for_ns: int
     left_for_ns: int
@@ -45,9 +45,8 @@ class Limits(NamedTuple):
 class AbsenceLimit(msgspec.Struct, frozen=True):
     """Time without clients after which they count as absent, in nanoseconds, and its reason; `why` may be empty.
 
-    `expected`: the limit comes from earlier samples or from the parameter, and no job that runs at intervals explains a
-    longer absence. Otherwise it comes from configuration or state, and a job may run at longer intervals than those
-    allow for.
+    `expected`: the limit comes from earlier samples or the parameter, so that no job at intervals explains a longer
+    absence. Else it comes from configuration or state, and a job may run at longer intervals.
     """
 
     after_ns: int
@@ -56,17 +55,17 @@ class AbsenceLimit(msgspec.Struct, frozen=True):
 
 
 def absence(stream: Stream, consumer: Consumer, quiet_ns: int, rhythm_ns: int | None, limits: Limits) -> AbsenceLimit:
-    """What decides about clients that have been away for `quiet_ns`; `rhythm_ns` is the longest they were before."""
+    """The limit for clients that have been away for `quiet_ns`; `rhythm_ns` is their longest absence before."""
     usual = AbsenceLimit(limits.absent_for_ns)
     if rhythm_ns is not None:
         why = f"in the looks of --history its clients were never away for longer than {span(rhythm_ns)}"
-        usual = AbsenceLimit(_LATE * rhythm_ns, why)
+        usual = AbsenceLimit(_LATE_FACTOR * rhythm_ns, why)
     if quiet_ns >= usual.after_ns:
         return usual
-    return min((usual, *_provided_for(stream, consumer, limits.left_for_ns)), key=lambda item: item.after_ns)
+    return min((usual, *_limits_by_configuration(stream, consumer, limits.left_for_ns)), key=lambda item: item.after_ns)
 
 
-def _provided_for(stream: Stream, consumer: Consumer, left_for_ns: int) -> Iterator[AbsenceLimit]:
+def _limits_by_configuration(stream: Stream, consumer: Consumer, left_for_ns: int) -> Iterator[AbsenceLimit]:
     expiry_ns = stream.config.max_age_ns
     if expiry_ns > 0:
         why = f"messages that no client fetches expire after {span(expiry_ns)}"
@@ -80,7 +79,7 @@ def _provided_for(stream: Stream, consumer: Consumer, left_for_ns: int) -> Itera
         yield AbsenceLimit(left_for_ns, f"its clients left {left} unacknowledged that are due again", expected=False)
 
 
-_ENOUGH = 3
+_MIN_VISITS = 3
 """Visits that make a rhythm: two gaps between them can be compared."""
 
 
@@ -91,45 +90,45 @@ def rhythms(history: History | None) -> dict[Key, int]:
 
 
 def rhythm_ns(history: ConsumerHistory) -> int | None:
-    """The same for one consumer; None below three visits. A visit is a delivery or an acknowledgement."""
+    """The longest time between two visits of one consumer; None below three. A visit is a delivery or an ack."""
     pairs = [pair for reading in history.readings for pair in (reading.delivered, reading.ack_floor)]
     visits = sorted({pair.last_active for pair in pairs if pair.last_active})
-    if len(visits) < _ENOUGH:
+    if len(visits) < _MIN_VISITS:
         return None
     return max(int((after - before).total_seconds() * 1e9) for before, after in pairwise(visits))
 
 
-_KEPT_LONG_NS = 3_600_000_000_000
-"""A consumer that is no durable and is deleted sooner than this without clients clears itself away."""
+_TEMPORARY_NS = 3_600_000_000_000
+"""An ephemeral consumer with a shorter inactive_threshold is not judged: it is deleted without clients."""
 
 
 @check("consumer_lag.unbound")
 def unbound(
     snapshots: SnapshotSeries, trend: Trend | None, history: History | None, params: Params
 ) -> Iterator[Finding]:
-    """One sample proves nothing of a pull consumer: clients that fetch in batches have no request open in between.
+    """Judge consumers with pending messages and without a client.
 
-    So it must be quiet for longer than its workers may take for what they hold, and messages must have waited as long.
-    Workers that connect once a minute and nightly jobs appear the same as dead ones: until their absence is longer than
-    configuration, state and earlier samples allow (`absence`), the finding is an info.
+    A pull consumer must be quiet for longer than its workers may hold messages, and messages must have waited as long:
+    clients that fetch in batches have no request open in between. Workers that connect at intervals look like dead
+    ones: until they are away for longer than configuration, state and earlier samples allow, the finding is an info.
     """
     idle_ns, enough = params.integer("idle_for"), params.integer("unproven_pending")
     limits = Limits(params.integer("absent_for"), params.integer("left_for"))
     seen, usual = histories(trend), rhythms(history)
     for stream, consumer in snapshots.last.led_consumers():
         full = is_full(consumer) and not left_alone(consumer)
-        if consumer.paused or full or _comes_and_goes(stream, consumer):
+        if consumer.paused or full or _is_temporary(stream, consumer):
             continue
         recent = seen.get(key(consumer))
         if _is_served(consumer, recent):
-            yield _held(consumer, recent, limits.left_for_ns) or passed(consumer.subject)
+            yield _left_unacknowledged(consumer, recent, limits.left_for_ns) or passed(consumer.subject)
             continue
         long_ns = max(idle_ns, patience_ns(consumer) if consumer.num_ack_pending else 0)
         quiet = max(quiet_ns(consumer) or 0, still_ns(recent) if recent else 0)
         waited = shown_or(partial(_waited_ns, stream, consumer, recent), None)
         old = quiet >= long_ns and (consumer.num_pending >= enough or (waited or 0) >= long_ns)
         if waited is None and not (consumer.config.is_push or old) and quiet >= long_ns:
-            yield _since_when_is_not_shown(consumer, quiet)
+            yield _unknown_wait_finding(consumer, quiet)
         elif consumer.config.is_push or old:
             rhythm = usual.get(key(consumer))
             usual_limit = AbsenceLimit(limits.absent_for_ns)
@@ -138,7 +137,7 @@ def unbound(
         elif quiet < long_ns and quiet_ns(consumer) is not None:
             never = consumer.delivered.consumer_seq == 0
             if (never or quiet >= idle_ns) and stalled_ns(consumer, recent) is not None:
-                yield _not_yet(consumer, quiet, long_ns, never)
+                yield _early_finding(consumer, quiet, long_ns, never)
             else:
                 # A client between two fetches, or one that has just died.
                 moment = until(consumer, long_ns, quiet)
@@ -158,17 +157,17 @@ def _has_client(consumer: Consumer) -> bool:
 
 
 def _is_served(consumer: Consumer, recent: ConsumerHistory | None) -> bool:
-    """Whether nothing waits, a client is there, or one was between the samples."""
+    """Whether no message waits, a client is there, or one was between the samples."""
     readings = recent.readings if recent else ()
     served = any(_has_client(reading) or reading.num_pending == 0 for reading in (consumer, *readings))
     return served or (recent is not None and moved(recent))
 
 
-def _held(consumer: Consumer, recent: ConsumerHistory | None, left_for_ns: int) -> Finding | None:
-    """Nothing waits, and what was delivered long ago is unacknowledged while no client is there: an info.
+def _left_unacknowledged(consumer: Consumer, recent: ConsumerHistory | None, left_for_ns: int) -> Finding | None:
+    """An info if no message waits, no client is there, and messages delivered long ago are unacknowledged.
 
-    A worker that is busy with it and reports no progress looks the same. With a long ack_wait nothing else shows that a
-    client died: there is no redelivery until then, and after it none without a client.
+    A busy worker looks the same. With a long ack_wait nothing else shows that a client died: without a client there is
+    no redelivery.
     """
     quiet = quiet_ns(consumer)
     if consumer.num_pending or not consumer.num_ack_pending or quiet is None or quiet < left_for_ns:
@@ -195,14 +194,14 @@ def _held(consumer: Consumer, recent: ConsumerHistory | None, left_for_ns: int) 
     )
 
 
-def _comes_and_goes(stream: Stream, consumer: Consumer) -> bool:
-    """Whether it is made to be without a client at times: it clears itself away, or a session of MQTT owns it."""
+def _is_temporary(stream: Stream, consumer: Consumer) -> bool:
+    """Whether it may be without a client: the server deletes it soon, or it belongs to an MQTT session."""
     kept_ns = consumer.config.inactive_threshold_ns
-    return stream.is_mqtt or (not consumer.config.durable_name and kept_ns < _KEPT_LONG_NS)
+    return stream.is_mqtt or (not consumer.config.durable_name and kept_ns < _TEMPORARY_NS)
 
 
 def _waited_ns(stream: Stream, consumer: Consumer, history: ConsumerHistory | None) -> int:
-    """How long some message has waited for sure: the stream's first if it is still to be delivered, else its last."""
+    """A lower bound of how long a message has waited: the age of the stream's first if undelivered, else the last's."""
     first = consumer.delivered.stream_seq < stream.state.first_seq and not consumer.config.filters
     moments = (stream.state.first_ts if first else None, stream.state.last_ts)
     ages = [int((stream.at - moment).total_seconds() * 1e9) for moment in moments if moment]
@@ -227,8 +226,8 @@ class _Quiet(NamedTuple):
         """Whether clients have stayed away for too long."""
         return self.old and self.quiet_ns >= self.limit.after_ns
 
-    def what_decides(self, push: bool) -> str:
-        """How the reader can distinguish an absent client from one that connects at intervals."""
+    def absence_text(self, push: bool) -> str:
+        """Half a sentence: why a client counts as absent, or from when on it will."""
         if self.absent:
             return f"; {self.limit.why}" if self.limit.why else ""
         if push:
@@ -238,8 +237,8 @@ class _Quiet(NamedTuple):
         return f"{before}; a worker that comes at intervals looks the same until it is away for {span(away)}"
 
 
-def _not_yet(consumer: Consumer, quiet: int, long_ns: int, never: bool) -> Finding:
-    """No client requests messages, and it may be too early to call that lasting: an info, with the numbers."""
+def _early_finding(consumer: Consumer, quiet: int, long_ns: int, never: bool) -> Finding:
+    """An info: no client requests messages, but not for long enough to be a fault."""
     moment = until(consumer, long_ns, quiet)
     since = "nothing was ever delivered" if never else f"nothing was delivered for {span(quiet)}"
     held = f", {counted(consumer.num_ack_pending, 'message')} not acknowledged" if consumer.num_ack_pending else ""
@@ -255,8 +254,8 @@ def _not_yet(consumer: Consumer, quiet: int, long_ns: int, never: bool) -> Findi
     )
 
 
-def _since_when_is_not_shown(consumer: Consumer, quiet: int) -> Finding:
-    """The page of a consumer alone: the oldest message that waits may have been published a moment ago."""
+def _unknown_wait_finding(consumer: Consumer, quiet: int) -> Finding:
+    """An info without a reply about the stream: the oldest waiting message may have been published just now."""
     return failed(
         consumer.subject,
         f"no client requests messages and the last sign of a client is {span(quiet)} old:"
@@ -280,7 +279,7 @@ def _finding(stream: Stream, consumer: Consumer, seen: _Quiet) -> Finding:
         consumer.subject,
         f"{who} and {since}: {counted(consumer.num_pending, 'message')} waiting"
         + (", and the stream keeps them until this consumer acknowledges them" if piles_up else "")
-        + seen.what_decides(push),
+        + seen.absence_text(push),
         *shown(
             consumer,
             "push_bound" if push else "num_waiting",

@@ -27,19 +27,19 @@ from jsdoctor.model.wording import counted, span
 
 @check("consumer_lag.will_lose_messages")
 def will_lose_messages(trend: Trend, params: Params) -> Iterator[Finding]:
-    """Judge consumers that are a good part of the way to a loss already: two samples are a rate, not a forecast."""
+    """Judge consumers that have used up `from_share` of a limit: two samples alone give a rate, not a forecast."""
     return losing(trend.consumers(), params)
 
 
 def losing(histories: Iterator[ConsumerHistory], params: Params) -> Iterator[Finding]:
-    """The same for readings of any distance."""
+    """Findings of `will_lose_messages` for readings of any interval."""
     within_s, soon_s = params.integer("within") / 1e9, params.integer("soon") / 1e9
     from_share, least_s = params.number("from_share"), params.integer("min_wait") / 1e9
     for history in histories:
         last = history.last
         loss = time_to_loss(history) if last.num_pending else None
         far = loss is None or not falls_back(history) or loss.seconds > within_s or loss.share < from_share
-        if loss is None or far or not _waits(history) or _wait_s(history) < least_s or _goes_before(history, loss):
+        if loss is None or far or not _waits(history) or _wait_s(history) < least_s or _deleted_first(history, loss):
             yield passed(last.subject)
         else:
             last, stream = history.last, history.stream
@@ -62,8 +62,8 @@ def losing(histories: Iterator[ConsumerHistory], params: Params) -> Iterator[Fin
             )
 
 
-def _goes_before(history: ConsumerHistory, loss: LossForecast) -> bool:
-    """Whether it is an ephemeral consumer without a client, which the server deletes before anything is lost to it."""
+def _deleted_first(history: ConsumerHistory, loss: LossForecast) -> bool:
+    """Whether it is an ephemeral consumer without a client that the server deletes before messages are lost."""
     config = history.last.config
     return (
         not config.durable_name
@@ -74,7 +74,7 @@ def _goes_before(history: ConsumerHistory, loss: LossForecast) -> bool:
 
 
 def _wait_s(history: ConsumerHistory) -> float:
-    """How long its messages wait for their turn: a small stream with busy clients is no danger for them."""
+    """How long its messages wait for delivery, in seconds; 0 if the consumer was reset."""
     rates = flow(history)
     if rates is None:
         return 0.0
@@ -94,5 +94,5 @@ _FIELDS = {"max_age": "max_age_ns", "max_msgs": "max_msgs", "max_bytes": "max_by
 
 @check("consumer_lag.will_lose_messages_history")
 def will_lose_messages_history(history: History, params: Params) -> Iterator[Finding]:
-    """The sums of `will_lose_messages`, with the earlier bundles for samples."""
+    """Findings of `will_lose_messages` with earlier bundles as samples."""
     return losing(history.consumers(), params)

@@ -39,7 +39,7 @@ class Deletion(NamedTuple):
 def of_change(
     config: StreamConfig, stream: Stream, server: tuple[int, ...] = (), subjects: Mapping[str, int] | None = None
 ) -> Iterator[Deletion]:
-    """What the change deletes of what is stored now. `server` is the release of its leader; empty: not known.
+    """The stored messages that the change deletes, by field. `server` is the release of the leader; empty: not known.
     `subjects` has the messages of each subject; None: not known.
     """
     if not stream.state.messages:
@@ -53,7 +53,7 @@ def of_change(
 
 
 def lowers_subject_limit(config: StreamConfig, stream: Stream) -> bool:
-    """Whether subjects may hold more messages than they shall hold."""
+    """Whether max_msgs_per_subject becomes lower, and some subject may have more messages than that."""
     most = config.max_msgs_per_subject
     return _lower(most, stream.config.max_msgs_per_subject) and stream.state.messages > most
 
@@ -77,7 +77,7 @@ def of_filters(config: ConsumerConfig, current: Consumer, stream: Stream) -> Del
 
 
 def _sizes(config: StreamConfig, stream: Stream) -> Iterator[Deletion]:
-    """Of a stream that refused new messages a lower limit deleted nothing; it does when it discards old ones."""
+    """Deletions by max_msgs and max_bytes. A limit that refused messages before (`discard: new`) counts as new."""
     state, current = stream.state, stream.config
     refused = current.discard == "new"
     if 0 < config.max_msgs < state.messages and (refused or _lower(config.max_msgs, current.max_msgs)):
@@ -134,7 +134,7 @@ def _per_subject(config: StreamConfig, stream: Stream, counts: Mapping[str, int]
 
 
 def _retention(config: StreamConfig, stream: Stream, *, kept: bool) -> Iterator[Deletion]:
-    """`kept`: by a server that drops acknowledged messages only. What no filter matches stays."""
+    """The deletion by a change to interest retention. `kept`: the server drops acknowledged messages only."""
     if (stream.config.retention, config.retention) != ("limits", "interest"):
         return
     floors = [c.ack_floor.consumer_seq if kept else c.ack_floor.stream_seq for c in stream.consumers]

@@ -1,4 +1,4 @@
-"""What manifests declare, by what it belongs to, and what is deployed of it already."""
+"""Indexes of what manifests declare, and of what is deployed already."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from jsdoctor.model.release import release, version_at
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream
 
-_WILD = {"*", ">"}
+_WILDCARDS = {"*", ">"}
 
 
 class SubjectIndex:
-    """Names of streams with their subjects."""
+    """The subjects of streams, by the first token, so that overlaps are found without comparing all."""
 
     def __init__(self, streams: Iterable[tuple[str, tuple[str, ...]]]) -> None:
         self._by_token: dict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
@@ -25,9 +25,9 @@ class SubjectIndex:
                 self._by_token[subject.partition(".")[0]][name] = subjects
 
     def near(self, subjects: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """Those with a subject whose first token may be that of one of these."""
+        """The streams, by name, with a subject whose first token may match that of one of these subjects."""
         tokens = {subject.partition(".")[0] for subject in subjects}
-        wanted = set(self._by_token) if tokens & _WILD else tokens | _WILD
+        wanted = set(self._by_token) if tokens & _WILDCARDS else tokens | _WILDCARDS
         return {name: taken for token in wanted for name, taken in self._by_token.get(token, {}).items()}
 
 
@@ -36,7 +36,7 @@ Key = tuple[str, str]
 
 
 class Declarations:
-    """What shall be there when the manifests have been applied."""
+    """The streams and consumers that will exist when the manifests have been applied."""
 
     def __init__(self, manifests: Manifests) -> None:
         self._streams: dict[Key, list[DeclaredStream]] = defaultdict(list)
@@ -70,7 +70,7 @@ class Declarations:
         """Names of the streams that mirror or source it."""
         return sorted(self._copies.get((stream.account, stream.name), ()))
 
-    def taken_beside(self, stream: DeclaredStream) -> SubjectIndex:
+    def subjects_in_file(self, stream: DeclaredStream) -> SubjectIndex:
         """The subjects of the streams of the same file, which are for the same environment."""
         key = (stream.account, stream.place.file)
         if key not in self._subjects:
@@ -98,7 +98,7 @@ class Deployed:
 
     @property
     def seen(self) -> bool:
-        """Whether a deployment was looked at."""
+        """Whether a deployment was read."""
         return self._snapshot is not None
 
     def streams(self, name: str) -> list[Stream]:
@@ -123,9 +123,9 @@ class Deployed:
         return None
 
     def account_of(self, names: Iterable[str]) -> str | None:
-        """The one account that manifests with these streams can be meant for; None if several can be.
+        """The account that manifests with these streams are for; None if several are possible.
 
-        The only one with streams, else the only one that has streams of these names.
+        It is the only one with streams, else the only one with streams of these names.
         """
         holders = {stream.account for streams in self._by_name.values() for stream in streams} - {"$SYS"}
         if len(holders) <= 1:

@@ -77,13 +77,13 @@ def verdict(
     dropped: Sequence[ServerRefusal],
     release: tuple[int, ...],
 ) -> Finding | None:
-    """What its tool refuses, else what the server does; then what is dropped; then what only some servers refuse.
+    """The finding for a declared asset: what its tool or else the server refuses, and what is dropped.
 
-    `release` is that of the server, empty where it is not known. None: nothing of all that.
+    Else what some servers refuse, if the `release` of the server is not known (empty); else None.
     """
     wrong = [_mistake(mistake) for mistake in asset.mistakes if not mistake.ignored]
     who = asset.tool if wrong else "the server"
-    reasons = _led(f"{who} will refuse it", wrong or [_refusal(asset, r) for r in certain(refusals, release)])
+    reasons = _with_opening(f"{who} will refuse it", wrong or [_refusal(asset, r) for r in certain(refusals, release)])
     left_out = [mistake for mistake in asset.mistakes if mistake.ignored]
     lost = [*(_mistake(mistake) for mistake in left_out), *(_refusal(asset, refusal) for refusal in dropped)]
     if reasons:
@@ -108,8 +108,8 @@ def _mistake(mistake: Mistake) -> _Reason:
     return mistake.says, mistake.place.shows(mistake.says)
 
 
-def _led(opening: str, reasons: Sequence[_Reason]) -> list[_Reason]:
-    """The verdict before the first reason."""
+def _with_opening(opening: str, reasons: Sequence[_Reason]) -> list[_Reason]:
+    """The reasons, the first one with `opening` before it."""
     return [(f"{opening}: {text}" if number == 0 else text, seen) for number, (text, seen) in enumerate(reasons)]
 
 
@@ -123,9 +123,9 @@ def _finding(asset: DeclaredStream | DeclaredConsumer, reasons: Sequence[_Reason
 
 
 _MAX_DESCRIPTION_LENGTH = 4096
-_MAX_METADATA = 128 * 1024
+_MAX_METADATA_BYTES = 128 * 1024
 
-_OF_SERVERS = frozenset({"_nats.req.level", "_nats.level", "_nats.ver"})
+_SERVER_LABELS = frozenset({"_nats.req.level", "_nats.level", "_nats.ver"})
 """Labels that servers from 2.11 on set themselves, whatever a configuration has."""
 
 _LEVEL_BYTES = len("_nats.req.level") + len("0")
@@ -139,11 +139,11 @@ def of_descriptions(
     if len(description.encode()) > _MAX_DESCRIPTION_LENGTH:
         text = f"the description is longer than {_MAX_DESCRIPTION_LENGTH:,} bytes"
         yield ServerRefusal("description", text, description_code)
-    size = sum(len(key.encode()) + len(value.encode()) for key, value in metadata.items() if key not in _OF_SERVERS)
-    if size > _MAX_METADATA:
-        yield ServerRefusal("metadata", f"the metadata is larger than {_MAX_METADATA:,} bytes", metadata_code)
-    elif size + _LEVEL_BYTES > _MAX_METADATA:
-        text = f"the metadata is larger than {_MAX_METADATA:,} bytes together with the label that servers add"
+    size = sum(len(key.encode()) + len(value.encode()) for key, value in metadata.items() if key not in _SERVER_LABELS)
+    if size > _MAX_METADATA_BYTES:
+        yield ServerRefusal("metadata", f"the metadata is larger than {_MAX_METADATA_BYTES:,} bytes", metadata_code)
+    elif size + _LEVEL_BYTES > _MAX_METADATA_BYTES:
+        text = f"the metadata is larger than {_MAX_METADATA_BYTES:,} bytes together with the label that servers add"
         yield ServerRefusal("metadata", text, metadata_code, since=(2, 11))
 
 
@@ -158,5 +158,5 @@ def of_negative_numbers(config: StreamConfig | ConsumerConfig) -> Iterator[Serve
     limits = config.consumer_limits if isinstance(config, StreamConfig) else None
     if limits and (limits.max_ack_pending < -1 or limits.inactive_threshold_ns < 0):
         name = "max_ack_pending" if limits.max_ack_pending < -1 else "inactive_threshold"
-        then = "servers take it, and set no limit; leave it out if that is intended"
-        yield ServerRefusal("consumer_limits", f"consumer_limits.{name} is negative: {then}", 0)
+        effect = "servers take it, and set no limit; leave it out if that is intended"
+        yield ServerRefusal("consumer_limits", f"consumer_limits.{name} is negative: {effect}", 0)

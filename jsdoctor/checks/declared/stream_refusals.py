@@ -20,7 +20,7 @@ from jsdoctor.model.subjects import is_subject, subject_contains, subjects_overl
 
 MAX_REPLICAS = 5
 _SEPARATORS = frozenset("/\\")
-_MIN_NS = 100_000_000
+_MIN_AGE_NS = 100_000_000
 _SECOND_NS = 1_000_000_000
 _MAX_NAME_LENGTH = 255
 _FORBIDDEN = frozenset(" \t\r\n\f.*>\\/")
@@ -28,7 +28,7 @@ _REPUBLISHES_TRANSFORMED = (2, 11)
 """First release that compares what all messages are republished to with the subjects that a transform gives them."""
 
 _ZERO_IS_NONE = (2, 14)
-"""First release that reads a limit of 0 as none where it compares new limits with the consumers that are there."""
+"""First release that reads a limit of 0 as none when it compares new limits with existing consumers."""
 STRICT = (2, 12)
 """First release that refuses fields it does not know; older ones drop them."""
 
@@ -75,7 +75,7 @@ def _numbers(config: StreamConfig) -> Iterator[ServerRefusal]:
     for field, value in (("max_age", config.max_age_ns), ("duplicate_window", config.duplicate_window_ns)):
         if value < 0:
             yield ServerRefusal(field, f"{field} is negative")
-        elif 0 < value < _MIN_NS:
+        elif 0 < value < _MIN_AGE_NS:
             yield ServerRefusal(field, f"{field} is shorter than 100ms")
     if 0 < config.max_age_ns < config.duplicate_window_ns:
         yield ServerRefusal("duplicate_window", "the duplicate window is longer than max_age")
@@ -150,7 +150,7 @@ def _subjects(config: StreamConfig) -> Iterator[ServerRefusal]:
 
 
 def _reserved(subject: str) -> Iterator[ServerRefusal]:
-    """Servers before 2.11 look only for subjects within their own, later ones for all that meet them."""
+    """A refusal of a subject that overlaps with the server's own; before 2.11 only of one within these."""
     for space in ("$JS.>", "$JSC.>", "$NRG.>", "$SYS.>"):
         if not subjects_overlap(subject, space):
             continue
@@ -222,26 +222,26 @@ def _consumer_limits(
     if wanted == was:
         return
     for zero_counts in (False, True):
-        over = sorted(
+        exceeding = sorted(
             name
             for name, consumer in consumers.items()
-            if _above(consumer.max_ack_pending, wanted.max_ack_pending, zero_counts)
-            or _above(consumer.inactive_threshold_ns, wanted.inactive_threshold_ns, zero_counts)
+            if _exceeds(consumer.max_ack_pending, wanted.max_ack_pending, zero_counts)
+            or _exceeds(consumer.inactive_threshold_ns, wanted.inactive_threshold_ns, zero_counts)
         )
-        if over:
-            text = f"consumer_limits are below what consumer {over[0]} has"
+        if exceeding:
+            text = f"consumer_limits are below what consumer {exceeding[0]} has"
             yield ServerRefusal("consumer_limits", text, 0, before=_ZERO_IS_NONE if zero_counts else None)
             return
 
 
-def _above(value: int, limit: int, zero_counts: bool) -> bool:
+def _exceeds(value: int, limit: int, zero_counts: bool) -> bool:
     return value > limit if zero_counts else 0 < limit < value
 
 
 _FUNCTION = re.compile(r"\{\{\s*(\w+)\s*\((.*)\)\s*\}\}")
 _BRACED = re.compile(r"\{\{.+\}\}")
-_PLACE = re.compile(r"\$([-+]?\d+)", re.ASCII)
-_WHOLE = re.compile(r" *([-+]?\d+) *", re.ASCII)
+_DOLLAR_TOKEN = re.compile(r"\$([-+]?\d+)", re.ASCII)
+_INTEGER = re.compile(r" *([-+]?\d+) *", re.ASCII)
 _FUNCTIONS = (
     *("wildcard", "partition", "split from left", "split from right", "slice from left", "slice from right"),
     *("left", "right", "split", "random"),
@@ -253,17 +253,19 @@ _SPELLINGS = frozenset(
 )
 """Servers take each word of a function with a small or a capital letter."""
 
-_OF_TWO_NUMBERS = ("splitfromleft", "splitfromright", "slicefromleft", "slicefromright", "left", "right")
+_TWO_ARGUMENTS = ("splitfromleft", "splitfromright", "slicefromleft", "slicefromright", "left", "right")
 _SIDES = ("left", "right")
 _SIDES_SINCE: Release = (2, 15)
 """First release that takes these two in all transforms; where a stream republishes, all releases do."""
 
 _NO_WILDCARD_NEEDED = ("random", "partition")
-_SHORTER: Release = (2, 12)
+_MIN_BRACED_LENGTH = 5
+"""Shorter tokens are taken literally, even with braces."""
+_SHORT_FORMS_SINCE: Release = (2, 12)
 """First release with `random(n)`, with `partition(n)`, and with both where the source has no wildcard."""
 
-_MAX = (1 << 31) - 1
-_MAX_SINCE: Release = (2, 12)
+_MAX_PARTITIONS = (1 << 31) - 1
+_MAX_PARTITIONS_SINCE: Release = (2, 12)
 """First release that refuses more partitions; older ones take them, and have no `random` in transforms."""
 
 
@@ -285,7 +287,7 @@ class TransformFault(NamedTuple):
 
 
 def faults(source: str, destination: str, use: TransformUse) -> Iterator[TransformFault]:
-    """What servers refuse; the first that all releases refuse ends the search.
+    """What servers refuse of a transform; the first fault that all releases refuse ends the search.
 
     An empty destination is no transform, an empty source stands for all subjects.
     """
@@ -304,14 +306,14 @@ def faults(source: str, destination: str, use: TransformUse) -> Iterator[Transfo
         yield TransformFault(f"source {source!r} and destination {destination!r} must both end in '>', or neither")
     else:
         for token in tokens:
-            yield from _token(token, wildcards, ">" in source.split("."), use)
+            yield from _token_faults(token, wildcards, ">" in source.split("."), use)
 
 
-def _token(token: str, wildcards: int, rest: bool, use: TransformUse) -> Iterator[TransformFault]:
-    """`rest`: the source ends in `>`."""
-    if number := _PLACE.fullmatch(token):
+def _token_faults(token: str, wildcards: int, rest: bool, use: TransformUse) -> Iterator[TransformFault]:
+    """What servers refuse of one token of a destination. `rest`: the source ends in `>`."""
+    if number := _DOLLAR_TOKEN.fullmatch(token):
         name, positions = "wildcard", [int(number[1])]
-    elif len(token) <= 4 or not _BRACED.fullmatch(token):
+    elif len(token) < _MIN_BRACED_LENGTH or not _BRACED.fullmatch(token):
         return
     else:
         match = _FUNCTION.search(token)
@@ -324,19 +326,19 @@ def _token(token: str, wildcards: int, rest: bool, use: TransformUse) -> Iterato
             yield TransformFault(f"{token} does not have the arguments that it needs")
             return
         positions = read
-        if name in _NO_WILDCARD_NEEDED and int(arguments[0]) > _MAX:
-            yield TransformFault(f"{token} has more than {_MAX:,} partitions", since=_MAX_SINCE)
+        if name in _NO_WILDCARD_NEEDED and int(arguments[0]) > _MAX_PARTITIONS:
+            yield TransformFault(f"{token} has more than {_MAX_PARTITIONS:,} partitions", since=_MAX_PARTITIONS_SINCE)
     if name in _SIDES and use is not TransformUse.REPUBLISH:
-        since = OLDEST if use is TransformUse.SOURCE else _SHORTER
+        since = OLDEST if use is TransformUse.SOURCE else _SHORT_FORMS_SINCE
         yield TransformFault(f"{token} is no function of a stream's transform", since, _SIDES_SINCE)
     if any(position > wildcards for position in positions) and (wildcards or rest):
         yield TransformFault(f"{token} refers to more wildcards than the source has ({wildcards})")
     elif not wildcards and name not in _NO_WILDCARD_NEEDED:
         yield TransformFault(
-            f"{token} refers to a wildcard, and the source has none", before=_SHORTER if rest else None
+            f"{token} refers to a wildcard, and the source has none", before=_SHORT_FORMS_SINCE if rest else None
         )
     elif not wildcards or name == "random" or (name == "partition" and not positions):
-        yield TransformFault(f"{token}: servers before 2.12 do not take it so", before=_SHORTER)
+        yield TransformFault(f"{token}: servers before 2.12 do not take it so", before=_SHORT_FORMS_SINCE)
 
 
 def _positions(name: str, arguments: list[str]) -> list[int] | None:
@@ -348,7 +350,7 @@ def _positions(name: str, arguments: list[str]) -> list[int] | None:
     numbers = _whole_numbers(arguments)
     if numbers is None:
         return None
-    wanted = {"wildcard": 1, "random": 1} | dict.fromkeys(_OF_TWO_NUMBERS, 2)
+    wanted = {"wildcard": 1, "random": 1} | dict.fromkeys(_TWO_ARGUMENTS, 2)
     if len(numbers) != wanted.get(name, len(numbers)):
         return None
     if name in _NO_WILDCARD_NEEDED:
@@ -357,7 +359,7 @@ def _positions(name: str, arguments: list[str]) -> list[int] | None:
 
 
 def _whole_numbers(arguments: list[str]) -> list[int] | None:
-    matches = [_WHOLE.fullmatch(argument) for argument in arguments]
+    matches = [_INTEGER.fullmatch(argument) for argument in arguments]
     numbers = [int(match[1]) for match in matches if match]
     return numbers if len(numbers) == len(matches) else None
 
@@ -402,7 +404,7 @@ def of_origins(config: StreamConfig, known: KnownStream, creating: bool) -> Iter
             yield ServerRefusal("sources", f"it has the source {source.name} twice", 10140)
         seen.add(source.identity)
         yield from _origin("sources", source, config, known, creating)
-    yield from _cycle(config, known)
+    yield from _origin_cycle(config, known)
 
 
 def _of_mirror(config: StreamConfig) -> Iterator[ServerRefusal]:
@@ -439,9 +441,9 @@ def _origin(
     if origin.external is not None:
         yield from _external(field, origin.external.api, origin.external.deliver)
         return
-    there = known(origin.name)
-    if there is not None and 0 < config.max_msg_size < there.max_msg_size:
-        text = f"max_msg_size {config.max_msg_size:,} is below the {there.max_msg_size:,} of {origin.name}"
+    origin_config = known(origin.name)
+    if origin_config is not None and 0 < config.max_msg_size < origin_config.max_msg_size:
+        text = f"max_msg_size {config.max_msg_size:,} is below the {origin_config.max_msg_size:,} of {origin.name}"
         yield ServerRefusal("max_msg_size", text, codes.size)
 
 
@@ -477,8 +479,8 @@ def _external(field: str, api: str, deliver: str) -> Iterator[ServerRefusal]:
         yield ServerRefusal(field, f"the API prefix {api!r} is that of this account itself", 10021)
 
 
-def _cycle(config: StreamConfig, known: KnownStream) -> Iterator[ServerRefusal]:
-    """A stream that comes to read from itself, over others or at once."""
+def _origin_cycle(config: StreamConfig, known: KnownStream) -> Iterator[ServerRefusal]:
+    """A refusal if a stream reads from itself, directly or through others."""
     waiting: list[StreamConfig] = [config]
     visited: set[str] = set()
     while waiting:
@@ -486,12 +488,12 @@ def _cycle(config: StreamConfig, known: KnownStream) -> Iterator[ServerRefusal]:
         visited.add(stream.name)
         for origin in _local(stream):
             if origin.name in visited:
-                if origin is stream.mirror or _meets(stream.subjects, origin.filter_subject):
+                if origin is stream.mirror or _overlaps_filter(stream.subjects, origin.filter_subject):
                     field = "mirror" if config.mirror else "sources"
                     yield ServerRefusal(field, f"{stream.name} reads from {origin.name}, which is a cycle")
                     return
-            elif there := known(origin.name):
-                waiting.append(there)
+            elif origin_config := known(origin.name):
+                waiting.append(origin_config)
 
 
 def _local(stream: StreamConfig) -> Sequence[SourceConfig]:
@@ -499,7 +501,7 @@ def _local(stream: StreamConfig) -> Sequence[SourceConfig]:
     return [origin for origin in origins if origin.external is None]
 
 
-def _meets(subjects: tuple[str, ...], wanted: str) -> bool:
+def _overlaps_filter(subjects: tuple[str, ...], wanted: str) -> bool:
     return not wanted or any(subjects_overlap(subject, wanted) for subject in subjects)
 
 

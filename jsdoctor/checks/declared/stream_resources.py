@@ -1,4 +1,4 @@
-"""What an account or a server has no room for, and how many servers there will be for replicas.
+"""Streams that exceed the limits of an account or server, and how many servers there will be for replicas.
 
 (Server: jetstream.go checkLimits, stream.go checkStreamCfg.)
 
@@ -19,9 +19,9 @@ from jsdoctor.model.snapshot import SnapshotSeries, Stream
 
 
 class ServerCount(NamedTuple):
-    """The exact number of servers (None: not known), the least that there are, and where that is known from.
+    """The exact number of servers, their least number (None: not known), and the source of these numbers in words.
 
-    Words without numbers: there is a server of which it is not known whether the streams are for it.
+    Words without numbers: it is not known whether the streams are for the declared server.
     """
 
     exact: int | None
@@ -33,18 +33,18 @@ def servers_for(
     manifests: Manifests, snapshots: SnapshotSeries | None, servers: Servers | None, connected: ConnectedServer | None
 ) -> ServerCount:
     """Prefer what the deployment reports to what the manifests declare; without either nothing is known."""
-    live = _deployed(snapshots, servers, connected)
+    live = _deployed_servers(snapshots, servers, connected)
     if live.least is not None:
         return live
     known = [(declared, size) for declared in manifests.servers if (size := declared_size(declared)) is not None]
-    sizes = {size for declared, size in known if not _of_any_host(declared)}
+    sizes = {size for declared, size in known if not _is_unused_file(declared)}
     if len(sizes) != 1:
         return ServerCount(None, None, "" if sizes or not known else f"{known[0][0].place.file} makes one server")
     size = sizes.pop()
     return ServerCount(size, size, f"the manifests make {_servers(size)}")
 
 
-def _of_any_host(servers: DeclaredServers) -> bool:
+def _is_unused_file(servers: DeclaredServers) -> bool:
     """Whether this is a file that no workload runs with: it may be a developer's, and the stream another server's."""
     return servers.what == "server configuration" and not servers.get("started")
 
@@ -59,7 +59,7 @@ def declared_size(servers: DeclaredServers) -> int | None:
     return None if servers.get("clustered") or "clustered" in servers.unclear else 1
 
 
-def _deployed(
+def _deployed_servers(
     snapshots: SnapshotSeries | None, servers: Servers | None, connected: ConnectedServer | None
 ) -> ServerCount:
     with_meta = [server for server in servers.servers if server.meta] if servers else []
@@ -99,12 +99,12 @@ class ResourceLimits:
         streams = snapshots.last.streams if snapshots and account is not None else ()
         stored = {(stream.name, stream.config.storage) for stream in streams}
         wanted = {
-            stream.name: max(stream.config.max_bytes, 0) if _stays(stream, stored) else 0
+            stream.name: max(stream.config.max_bytes, 0) if _keeps_reservation(stream, stored) else 0
             for stream in manifests.streams
         }
         gone = {stream.name for stream in manifests.streams if stream.planned_action is not PlannedAction.KEPT}
         self._account = account_row(account, accounts) if snapshots else None
-        self._server = _only_one(servers) if snapshots else None
+        self._server = _single_server(servers) if snapshots else None
         self._reserves = account is not None
         self._held = {s.name: s.config for s in streams if s.account == account and s.name not in gone}
         self._reserved = {name: _smaller(config.max_bytes, wanted.get(name)) for name, config in self._held.items()}
@@ -118,7 +118,7 @@ class ResourceLimits:
         A stream that is replaced is created: what it has reserved is free by then.
         """
         if tier := _tier(config, self._account):
-            yield from self._of_tier(config, current, tier)
+            yield from self._tier_refusals(config, current, tier)
         if self._server and self._server.jetstream and (own := self._server.jetstream.config):
             stats, memory = self._server.jetstream, config.storage == "memory"
             limit = own.max_memory if memory else own.max_storage
@@ -127,9 +127,9 @@ class ResourceLimits:
                 left = reserved - self._freed["memory" if memory else "file"] if self._reserves else 0
                 if replaced and replaced.storage == config.storage:
                     left -= _smaller(replaced.max_bytes, max(config.max_bytes, 0))
-                yield from _beyond(config, current, limit, left, f"the limit of server {self._server.name}")
+                yield from _storage_refusal(config, current, limit, left, f"the limit of server {self._server.name}")
 
-    def _of_tier(self, config: StreamConfig, current: StreamConfig | None, tier: Tier) -> Iterator[ServerRefusal]:
+    def _tier_refusals(self, config: StreamConfig, current: StreamConfig | None, tier: Tier) -> Iterator[ServerRefusal]:
         limits = tier.limits
         if limits.max_bytes_required and config.max_bytes <= 0:
             yield ServerRefusal("max_bytes", "its account wants max_bytes of every stream", 10113)
@@ -148,11 +148,11 @@ class ResourceLimits:
         others = [n for n in counted if n != config.name and self._held[n].storage == config.storage]
         reserved = sum(self._reserved[name] for name in others) + (max(current.max_bytes, 0) if current else 0)
         of_tier = f" for {tier.name}" if tier.name else ""
-        yield from _beyond(config, current, limit, reserved, f"the account's limit{of_tier}")
+        yield from _storage_refusal(config, current, limit, reserved, f"the account's limit{of_tier}")
 
 
-def _stays(stream: DeclaredStream, stored: Collection[tuple[str, str]]) -> bool:
-    """Whether what it has reserved is not all given back: one that is replaced may come back in the other storage."""
+def _keeps_reservation(stream: DeclaredStream, stored: Collection[tuple[str, str]]) -> bool:
+    """Whether it keeps a reservation: a replaced stream does only if it is created again with the same storage."""
     if stream.planned_action is PlannedAction.REPLACED:
         return (stream.name, stream.config.storage) in stored
     return stream.planned_action is PlannedAction.KEPT
@@ -176,8 +176,8 @@ def _tier(config: StreamConfig, account: Account | None) -> Tier | None:
     return tiers.get("") or tiers.get(f"R{max(config.num_replicas, 1)}")
 
 
-def _only_one(servers: Servers | None) -> Server | None:
-    """The server that has to hold it. In a cluster the meta leader looks for servers with room."""
+def _single_server(servers: Servers | None) -> Server | None:
+    """The only server of the deployment; None for a cluster, where the meta leader chooses servers with room."""
     known = servers.servers if servers and servers.complete else ()
     return known[0] if len(known) == 1 and known[0].meta is None else None
 
@@ -194,10 +194,10 @@ def _freed(stream: Stream, storage: str, wanted: dict[str, int]) -> int:
     return max(config.max_bytes, 0) - _smaller(config.max_bytes, wanted[stream.name])
 
 
-def _beyond(
+def _storage_refusal(
     config: StreamConfig, current: StreamConfig | None, limit: int, reserved: int, whose: str
 ) -> Iterator[ServerRefusal]:
-    """`reserved` includes what the stream has reserved so far. A new one without max_bytes needs one byte."""
+    """A refusal if max_bytes does not fit. `reserved` includes what the stream has reserved; a new one needs a byte."""
     if not 0 < limit < UNLIMITED:
         return
     what, code = ("memory", 10028) if config.storage == "memory" else ("file storage", 10047)

@@ -24,7 +24,7 @@ from jsdoctor.model.wording import counted
 
 @check("dedupe_window.dedupe_off")
 def dedupe_off(snapshots: SnapshotSeries, stored: StoredMessages | None) -> Iterator[Finding]:
-    """Since 2.14 a stream with sources has no window unless it sets one (server: stream.go checkStreamCfg).
+    """Find streams without a window; since 2.14 one with sources has none unless it sets it (stream.go checkStreamCfg).
 
     `dedupe_off_stored` judges the streams where the ids of stored messages were counted.
     """
@@ -48,7 +48,7 @@ def dedupe_off(snapshots: SnapshotSeries, stored: StoredMessages | None) -> Iter
 
 @check("dedupe_window.dedupe_off_stored")
 def dedupe_off_stored(stored: StoredMessages, snapshots: SnapshotSeries) -> Iterator[Finding]:
-    """Ids in a stream without a window have no effect (server: stream.go checkStreamCfg, processJetStreamMsg)."""
+    """Find stored ids in streams without a window, where they have no effect (stream.go processJetStreamMsg)."""
     for stream in scanned(stored, snapshots):
         config = stream.stream.config
         if not is_published_to(stream.stream):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from typing import NamedTuple
 
 from jsdoctor.checks.dedupe_window.repeats import ScannedStream, examples, is_published_to, observed, scanned
 from jsdoctor.checks.logs.log_incidents import index_of
@@ -27,12 +28,13 @@ _DUPLICATES = (
     "application-duplicate-mysql",
     "application-duplicate-sqlite",
 )
-_RISE = 3
+_MIN_RISE = 3
+_FALLS_SHOWN = 2
 
 
 @check("dedupe_window.dedupe_state_lost_logged")
 def dedupe_state_lost_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
-    """Starts of servers against what applications logged before and after them, on one clock."""
+    """Compare duplicates that applications logged before and after the start of each server."""
     if not logs.has_server_logs or not logs.has_client_logs:
         yield no_client_lines() if logs.has_server_logs else no_server_lines()
         return
@@ -46,7 +48,7 @@ def dedupe_state_lost_logged(logs: LogEvidence, params: Params) -> Iterator[Find
         ]
         if counts:
             reported = True
-            count, run = max(counts, key=lambda pair: pair[0][1])
+            count, run = max(counts, key=lambda pair: pair[0].after)
             yield _finding(logs, run, count, params)
     if reported:
         return
@@ -59,10 +61,17 @@ def dedupe_state_lost_logged(logs: LogEvidence, params: Params) -> Iterator[Find
         yield passed(CLUSTER)
 
 
+class _DuplicateCounts(NamedTuple):
+    """Numbers of duplicates before and after a start."""
+
+    before: int
+    after: int
+
+
 def _duplicates(
     logs: LogEvidence, run: ProcessRun, following: ProcessRun | None, params: Params
-) -> tuple[int, int] | None:
-    """Duplicates before and after a start, up to the next one; None when they are few or hardly more than before."""
+) -> _DuplicateCounts | None:
+    """Duplicates before a start, and after it up to the next one; None if they are few or hardly more than before."""
     if run.started is None:
         return None
     start, within = run.started.us, params.integer("after") // 1000
@@ -70,19 +79,20 @@ def _duplicates(
     occurrences = [occurrence for occurrence in logs.occurrences(*_DUPLICATES) if occurrence.zoned]
     before = sum(occurrence.between(start - within, start) for occurrence in occurrences)
     after = sum(occurrence.between(start, end) for occurrence in occurrences)
-    return (before, after) if after >= params.integer("duplicates") and after > _RISE * before else None
+    enough = after >= params.integer("duplicates") and after > _MIN_RISE * before
+    return _DuplicateCounts(before, after) if enough else None
 
 
-def _finding(logs: LogEvidence, run: ProcessRun, counts: tuple[int, int], params: Params) -> Finding:
+def _finding(logs: LogEvidence, run: ProcessRun, counts: _DuplicateCounts, params: Params) -> Finding:
     before, after = counts
-    falls = [fall for fall in logs.restored_falls if fall.server == run.server and _at(fall, run)]
+    falls = [fall for fall in logs.restored_falls if fall.server == run.server and _restored_by(fall, run)]
     smaller = f"; {listed(fall.subject.label for fall in falls)} came back with fewer messages" if falls else ""
     return failed(
         falls[0].subject if len(falls) == 1 else Subject(kind="server", name=run.server),
         f"{counted(after, 'duplicate')} in applications' logs within {span(params.integer('after'))} after"
         f" {run.server} started at {run.started}, {before:,} before{smaller}: ids of messages that are not stored"
         " any more are forgotten by a restart, so retries are stored again; or consumers redelivered",
-        *(fall.after_line.observed for fall in falls[:2]),
+        *(fall.after_line.observed for fall in falls[:_FALLS_SHOWN]),
         *exemplars_of(logs.occurrences(*_DUPLICATES)),
         severity=None if falls else Severity.INFO,
         confidence=Confidence.LOW,
@@ -91,27 +101,27 @@ def _finding(logs: LogEvidence, run: ProcessRun, counts: tuple[int, int], params
     )
 
 
-def _at(fall: RestoredFall, run: ProcessRun) -> bool:
+def _restored_by(fall: RestoredFall, run: ProcessRun) -> bool:
     """Whether the stream was restored with fewer messages at the start of this process."""
     at, until = fall.after_line.at, run.last
     return at is not None and run.started is not None and run.started <= at and (until is None or at <= until)
 
 
 _REMOVES_AT_ONCE = 1
-"""Messages per subject: each new one of a subject removes the one before, and its id is not found again at a start."""
+"""The max_msgs_per_subject with which a new message removes the one before, whose id a restart then loses."""
 
 
 @check("dedupe_window.dedupe_state_lost_stored")
 def dedupe_state_lost_stored(
     stored: StoredMessages, snapshots: SnapshotSeries, servers: Servers | None
 ) -> Iterator[Finding]:
-    """At a start the server rebuilds the table of ids from the stored messages (server: stream.go rebuildDedupe)."""
+    """Find repeats within the window; a start rebuilds ids from stored messages (server: stream.go rebuildDedupe)."""
     starts = Starts(servers)
     origins = {(s.account, s.name): s for s in snapshots.last.led_streams()}
     for stream in scanned(stored, snapshots):
         window_ns = stream.shortest_window_ns or 0
         close = [r for r in stream.stored.repeats.kept if 0 < r.distance_ns < window_ns]
-        forgets = _forgets(stream.stream) if stream.stored.with_id and is_published_to(stream.stream) else ""
+        removed = _removed_early(stream.stream) if stream.stored.with_id and is_published_to(stream.stream) else ""
         if close:
             between = [_between(stream, origins, starts, repeat) for repeat in close]
             known = next(filter(None, between), "")
@@ -129,8 +139,8 @@ def dedupe_state_lost_stored(
                 measured=(count, 0, "count"),
                 between=(moment(close[0].at_ns), moment(close[-1].at_ns)),
             )
-        elif forgets:
-            yield _possible(stream, forgets, *starts.of(stream.stream))
+        elif removed:
+            yield _possible_finding(stream, removed, *starts.of(stream.stream))
         else:
             yield passed(stream.stored.subject)
 
@@ -152,7 +162,7 @@ class Starts:
 def _between(
     scanned_stream: ScannedStream, origins: dict[tuple[str, str], Stream], starts: Starts, repeat: Repeat
 ) -> str:
-    """What happened between both messages that loses ids; empty when nothing is known of it."""
+    """A known event between two messages that loses ids, in words; empty: none is known."""
     first, again = moment(repeat.before_ns), moment(repeat.at_ns)
     config, account = scanned_stream.stream.config, scanned_stream.stream.account
     passed_by = [origins.get((account, c.name)) for c in config.origins] or [scanned_stream.stream]
@@ -161,16 +171,16 @@ def _between(
             return f"{stream.name} was restored at {stream.created:%Y-%m-%d %H:%M:%S}Z"
         server, start = starts.of(stream)
         if start and first < start <= again:
-            kept = f", and {stream.name} removes {_forgets(stream)}" if _forgets(stream) else ""
+            kept = f", and {stream.name} removes {_removed_early(stream)}" if _removed_early(stream) else ""
             return f"{server} started at {start:%Y-%m-%d %H:%M:%S}Z{kept}"
     for origin in filter(None, passed_by):
-        if origin is not scanned_stream.stream and _forgets(origin):
-            return f"{origin.name}, where it was published, removes {_forgets(origins[account, origin.name])}"
+        if origin is not scanned_stream.stream and _removed_early(origin):
+            return f"{origin.name}, where it was published, removes {_removed_early(origins[account, origin.name])}"
     return ""
 
 
-def _forgets(stream: Stream) -> str:
-    """Which of its messages are removed so soon that a restart loses their ids; empty: none."""
+def _removed_early(stream: Stream) -> str:
+    """The messages, in words, that are removed so soon that a restart loses their ids; empty: none."""
     config = stream.config
     if config.retention in ("workqueue", "interest"):
         return "what is acknowledged"
@@ -179,14 +189,14 @@ def _forgets(stream: Stream) -> str:
     return "all but the newest message of a subject" if config.max_msgs_per_subject == _REMOVES_AT_ONCE else ""
 
 
-def _possible(stream: ScannedStream, forgets: str, server: str, start: datetime | None) -> Finding:
+def _possible_finding(stream: ScannedStream, removed: str, server: str, start: datetime | None) -> Finding:
     since_ns = int((stream.stream.at - start).total_seconds() * 1e9) if start else None
     window_ns = stream.stream.config.duplicate_window_ns
     fresh = since_ns is not None and 0 <= since_ns < window_ns
     now = f"; {server} started {span(since_ns or 0)} ago and has forgotten them just now" if fresh else ""
     return failed(
         stream.stored.subject,
-        f"publishers send ids, and the stream removes {forgets}: a restart forgets the ids of what is removed, so "
+        f"publishers send ids, and the stream removes {removed}: a restart forgets the ids of what is removed, so "
         f"a retry across it is stored again{now}",
         *shown(stream.stream, "config.retention", "config.storage"),
         stream.stored.observed("messages with an id", stream.stored.with_id),

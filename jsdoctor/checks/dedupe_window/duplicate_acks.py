@@ -25,10 +25,10 @@ _OTHERS = ("duplicate-id-in-process", "duplicate-dropped")
 
 @check("dedupe_window.duplicate_acks_logged", lines_of="clients")
 def duplicate_acks_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
-    """By stream where the line names it, else by application."""
+    """One finding for each stream that lines name, else for each application."""
     for burst in bursts(logs, *DUPLICATE_ACKS, *_OTHERS, subjects=client_of, calm=False):
-        span = sequences(burst.found)
-        unproven = span is not None and span[0] == 0
+        sequence_range = sequences(burst.found)
+        unproven = sequence_range is not None and sequence_range[0] == 0
         often = burst.most >= params.integer("burst")
         yield finding_of(
             burst,
@@ -45,7 +45,7 @@ _TEN_MINUTES_NS = 600_000_000_000
 
 @check("dedupe_window.duplicate_acks_captured")
 def duplicate_acks_captured(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
-    """By stream; of streams with several publishers, the one that repeats itself most."""
+    """One finding for each stream: by the publisher with the most severe one."""
     repeating = (view for view in views(packets) if view.nats.publishing.duplicates)
     findings = list(most_severe((_finding_captured(view, params) for view in repeating), Severity.WARNING))
     yield from findings
@@ -64,7 +64,7 @@ def _finding_captured(view: View, params: Params) -> Finding:
     return failed(
         where,
         f"{publishing.duplicates:,} of {publishing.acks:,} acknowledgements say that the message was there already"
-        f"{view.who}{zero if publishing.unproven else ''}{_why(view)}",
+        f"{view.who}{zero if publishing.unproven else ''}{_cause_text(view)}",
         *observed(
             view,
             duplicate_acks=publishing.duplicates,
@@ -78,7 +78,7 @@ def _finding_captured(view: View, params: Params) -> Finding:
     )
 
 
-def _why(view: View) -> str:
+def _cause_text(view: View) -> str:
     publishing = view.nats.publishing
     if not publishing.retries:
         return "; their first copies are not in this capture"

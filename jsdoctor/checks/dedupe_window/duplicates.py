@@ -22,7 +22,7 @@ from jsdoctor.model.wording import counted, span
 
 @check("dedupe_window.duplicates_stored")
 def duplicates_stored(stored: StoredMessages, snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
-    """Ids that were compared and differ in content are other messages: JSD304's (server: stream.go checkMsgId)."""
+    """Count messages with a repeated id, and name a window that catches them. JSD304 judges those of other content."""
     for unread in (stream for stream in stored.streams if not stream.ids_read):
         yield unknown(unread.subject, "an older version of jsdoctor read it and compared no ids", "capture it again")
     for scanned_stream in scanned(stored, snapshots):
@@ -39,13 +39,13 @@ def _finding(stream: ScannedStream, params: Params) -> Finding:
     if len(repeats.distances) > 1:
         apart = f"{apart} to {span(repeats.distances.largest)}"
     beyond = len(repeats.distances) - caught
-    unlike = f"; {beyond:,} came later than that" if beyond else ""
+    late_text = f"; {beyond:,} came later than that" if beyond else ""
     few = len(repeats.distances) < params.integer("error_count")
     return failed(
         stored.subject,
         f"{of_those_read(stored)} have an id that an earlier message has, {counted(repeats.ids, 'id')} in all, "
         f"{apart} apart: {examples(repeats.kept)}; a duplicate window of {span(window_ns)} would have caught "
-        f"{caught:,} of them{unlike}" + ("" if stored.whole else "; older messages were not read"),
+        f"{caught:,} of them{late_text}" + ("" if stored.whole else "; older messages were not read"),
         stored.observed("repeated ids", repeats.ids),
         stored.observed("distances, shortest and longest", [repeats.distances.smallest, repeats.distances.largest]),
         stream.stream.observed("config.duplicate_window", stream.stream.config.duplicate_window_ns),

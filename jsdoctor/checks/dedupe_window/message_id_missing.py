@@ -17,7 +17,7 @@ _SHOWN = 3
 
 @check("dedupe_window.message_id_missing")
 def message_id_missing(stored: StoredMessages, snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
-    """Header names are compared byte by byte (server: client.go getHeader). No id at all is a choice, not a fault."""
+    """Find misspelt headers (names are compared byte by byte, client.go getHeader) and publishers that send no id."""
     led = snapshots.last.led_by_key
     for stored_stream in stored.streams:
         stream = led.get((stored_stream.account, stored_stream.stream))

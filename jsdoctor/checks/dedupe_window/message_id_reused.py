@@ -42,7 +42,7 @@ def message_id_reused_logged(logs: LogEvidence, params: Params) -> Iterator[Find
 
 @check("dedupe_window.message_id_reused_stored")
 def message_id_reused_stored(stored: StoredMessages, snapshots: SnapshotSeries) -> Iterator[Finding]:
-    """Both are stored because they came farther apart than the window; those that came closer are lost."""
+    """Find different messages with one id; both are stored only if they came further apart than the window."""
     for stream in scanned(stored, snapshots):
         repeats = stream.stored.repeats
         if repeats.differing_count:

@@ -1,4 +1,4 @@
-"""Messages with equal ids, stored or acknowledged as duplicates, and the windows of deduplication between them."""
+"""Messages with equal ids, stored or acknowledged as duplicates, and the duplicate windows that apply to them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def deduplicating(snapshots: SnapshotSeries) -> Iterator[Stream]:
 
 
 def retry_horizon_ns(params: Params) -> int:
-    """How long after its first attempt a publisher may try again: as configured, else what every client does."""
+    """How long after its first attempt a publisher may retry: `retry_horizon`, at least the `shortest_retry`."""
     known = params.optional("retry_horizon")
     shortest = params.integer("shortest_retry")
     return shortest if known is None else max(int(known), shortest)
@@ -72,7 +72,7 @@ STEPS_NS = tuple(
     seconds * NS_PER_S
     for seconds in (1, 2, 5, 10, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 604800)
 )
-"""Lengths that people give to windows."""
+"""Common lengths of duplicate windows."""
 _SHOWN = 3
 
 
@@ -103,13 +103,13 @@ def scanned(stored: StoredMessages, snapshots: SnapshotSeries) -> Iterator[Scann
     led = snapshots.last.led_by_key
     for stored_stream in stored.streams:
         stream = led.get((stored_stream.account, stored_stream.stream)) or (
-            None if stored_stream.account else _only(led.values(), stored_stream.stream)
+            None if stored_stream.account else _only_of_name(led.values(), stored_stream.stream)
         )
         if stream is not None and stored_stream.ids_read:
             yield ScannedStream(stored_stream, stream, tuple(_windows(stream, led)))
 
 
-def _only(streams: Iterable[Stream], name: str) -> Stream | None:
+def _only_of_name(streams: Iterable[Stream], name: str) -> Stream | None:
     streams_of_name = [stream for stream in streams if stream.name == name]
     return streams_of_name[0] if len(streams_of_name) == 1 else None
 
@@ -136,7 +136,7 @@ def catching_window_ns(repeats: ScannedStream, longest_ns: int) -> tuple[int, in
 
 
 def examples(repeats: Iterable[Repeat]) -> str:
-    """`message 12 repeats 7 after 3m`, of a few."""
+    """Such as `message 12 repeats 7 after 3m`, for a few repeats."""
     reported = [f"message {r.stream_seq:,} repeats {r.before_seq:,} after {span(r.distance_ns)}" for r in repeats]
     return ", ".join(reported[:_SHOWN]) + (" …" if len(reported) > _SHOWN else "")
 
@@ -149,5 +149,5 @@ def observed(stored: StoredStream, repeats: Iterable[Repeat]) -> Iterator[Observ
 
 
 def of_those_read(stored: StoredStream) -> str:
-    """`12 of 4,000 messages`."""
+    """Such as `12 of 4,000 messages`."""
     return f"{stored.repeats.count:,} of {counted(stored.messages, 'message')}"

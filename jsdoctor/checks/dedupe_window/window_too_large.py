@@ -19,16 +19,17 @@ from jsdoctor.model.wording import span
 
 BYTES_PER_ID = 200
 """Measured with ids of 36 characters on 2.10, 2.12 and 2.15: 0.2 KB each, on every replica."""
+_MARGIN = 0.75
 
 
 @check("dedupe_window.window_too_large")
 def window_too_large(
     trend: Trend, params: Params, servers: Servers | None, stored: StoredMessages | None
 ) -> Iterator[Finding]:
-    """Nothing bounds the table of ids but time (server: stream.go storeMsgIdLocked).
+    """Estimate the number of ids in windows above the default: only time bounds the table (stream.go storeMsgIdLocked).
 
-    The default window is never reported: who leaves it as it is may well send no ids at all. Where ids were counted,
-    `window_too_large_stored` knows better.
+    Publishers to streams with the default window may send no ids. Where ids were counted, `window_too_large_stored`
+    judges.
     """
     known = ids_counted(stored)
     info_at, warn_at = params.integer("info_ids"), params.integer("max_ids")
@@ -67,7 +68,7 @@ def _finding(
 
 
 def _rate(history: StreamHistory) -> float:
-    """Messages a second: of the samples or of all that is stored, whichever is less, so that a burst does not count."""
+    """Messages per second: between samples or over all stored messages, whichever is less, to leave out bursts."""
     state = history.last.state
     lately = (state.last_seq - history.first.state.last_seq) / history.elapsed_s
     if not state.messages or state.first_ts is None:
@@ -77,17 +78,17 @@ def _rate(history: StreamHistory) -> float:
 
 
 def affordable_s(rate: float, ids: int) -> int:
-    """The window that holds three quarters of that many ids at that rate, as rates vary; not below the default."""
-    return max(int(0.75 * ids / rate), DEFAULT_WINDOW_NS // NS_PER_S)
+    """The window, in seconds, that has at most that many ids at that rate, with a margin; not below the default."""
+    return max(int(_MARGIN * ids / rate), DEFAULT_WINDOW_NS // NS_PER_S)
 
 
 _RESTART_S_PER_ID = 1.5e-6
-"""Measured: 1.4 to 1.7 s for a million, before clients are let in."""
+"""Measured: 1.4 to 1.7 s for a million ids, before the server accepts clients."""
 
 
 @check("dedupe_window.window_too_large_stored")
 def window_too_large_stored(stored: StoredMessages, snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
-    """Ids of messages that are gone are in memory as well, so this is a lower bound (server: storeMsgIdLocked)."""
+    """Count the ids in memory: a lower bound, as ids of removed messages are kept too (server: storeMsgIdLocked)."""
     info_at, warn_at = params.integer("info_ids"), params.integer("max_ids")
     for item in scanned(stored, snapshots):
         if item.stream.config.duplicate_window_ns <= 0 or not is_published_to(item.stream):
@@ -115,7 +116,7 @@ def window_too_large_stored(stored: StoredMessages, snapshots: SnapshotSeries, p
 
 
 def _ids_held(stored: StoredStream) -> int:
-    """Those that were counted; where the window began before the first message that was read, at its rate."""
+    """The ids counted in the window; extrapolated if the window began before the first message that was read."""
     now_ns = stored.first_ns if not stored.messages else max(stored.last_ns, stored.first_ns)
     covered_ns = now_ns - stored.first_ns
     if stored.whole or covered_ns <= 0 or covered_ns >= stored.window_ns:

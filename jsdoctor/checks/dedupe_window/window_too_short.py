@@ -74,7 +74,7 @@ def window_refused_logged(logs: LogEvidence) -> Iterator[Finding]:
 
 @check("dedupe_window.window_too_short_stored")
 def window_too_short_stored(stored: StoredMessages, snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
-    """Where messages are copied from elsewhere, it is the window of the origin that they passed."""
+    """Find repeats that came after the window. For copied messages the window of their origin counts."""
     longest_ns = params.integer("longest_retry")
     for stream in scanned(stored, snapshots):
         window_ns, distances = stream.shortest_window_ns, stream.stored.repeats.distances
@@ -103,7 +103,7 @@ def _finding(stream: ScannedStream, window_ns: int, late: int, longest_ns: int) 
 
 
 def _remedy(stream: ScannedStream, enough_ns: int) -> dict[str, object]:
-    """A copy's own window is not what let them pass."""
+    """The remedy: a longer window; for a copy, at its origins, as its own window had no effect."""
     if stream.is_copy:
         sources = tuple(source.name for source in stream.stream.config.sources)
         return {"action": "stream.look_at_origins", "origins": sources}

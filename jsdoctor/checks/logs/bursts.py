@@ -1,4 +1,4 @@
-"""Events that have no end of their own: who logged them, how often, when, apart from what starts and stops bring."""
+"""Log lines without an end of their own: who logged them, how often and when, without those of starts and stops."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _ALL = "all"
 def most_within(
     occurrences: Iterable[Occurrence], window_us: int, group: Callable[[Occurrence], str] | None = None
 ) -> int:
-    """The most lines of one group in any window that begins with a line of any of them; those of group "" do not count.
+    """The most lines of one group in any window that begins with a line of any group; lines of group "" do not count.
 
-    Without `group` all are one. An upper bound, as `Occurrence.between`: a bucket counts where it touches the window.
+    Without `group` all lines are one group. An upper bound: a bucket counts if it touches the window.
     """
     groups: dict[str, list[Histogram]] = defaultdict(list)
     for occurrence in occurrences:
@@ -33,12 +33,12 @@ def most_within(
     most = 0
     for name, histograms in groups.items():
         if name and _may_exceed(most, histograms, window_us):
-            most = _most_of(histograms, starts, window_us, most)
+            most = _most_lines(histograms, starts, window_us, most)
     return most
 
 
 def are_within(lines: int, occurrences: Sequence[Occurrence], window_us: int) -> bool:
-    """Whether at least so many lines are in any such window. Where there are far more, this is seen at once."""
+    """Whether any window has at least `lines` lines; quick where far more lines are dense."""
     firsts = sorted(_firsts([occurrence.histogram for occurrence in occurrences]))
     dense = any(last - first < window_us for first, last in zip(firsts, firsts[max(0, lines - 1) :], strict=False))
     return dense or most_within(occurrences, window_us) >= lines
@@ -49,22 +49,23 @@ def _firsts(histograms: Iterable[Histogram]) -> Iterable[int]:
 
 
 def _may_exceed(most: int, histograms: Sequence[Histogram], window_us: int) -> bool:
-    """Whether a window may have more lines. At least so many buckets as have these lines have to touch it."""
+    """Whether a window may have more than `most` lines, by how close the beginnings of that many buckets are."""
     firsts = sorted(_firsts(histograms))
     lines = max([max(histogram.counts(), default=1) for histogram in histograms])
     longest = max([max(map(sub, histogram.lasts(), histogram.firsts()), default=0) for histogram in histograms])
     return any(last - first < window_us + longest for first, last in zip(firsts, firsts[most // lines :], strict=False))
 
 
-def _most_of(histograms: Sequence[Histogram], starts: Sequence[int], window_us: int, most: int) -> int:
-    """What has entered before the end of a window, less what has left before its beginning; if it is more than `most`.
+def _most_lines(histograms: Sequence[Histogram], starts: Sequence[int], window_us: int, most: int) -> int:
+    """The most lines in a window, or `most` if that is more.
 
-    The window with most lines is one of those that begin as late as some bucket allows that it still touches. What a
-    window would have that began at the end of that bucket is no less, and is known sooner.
+    A window has the buckets that began before its end, without those that ended before its beginning. For each bucket,
+    only the last window that touches it is tried. A window that began at the bucket's end would have no fewer lines:
+    it is computed first, as that needs no search.
     """
     counts = list(chain.from_iterable([histogram.counts() for histogram in histograms]))
-    firsts, entered = _running(_firsts(histograms), counts)
-    lasts, left = _running(chain.from_iterable([histogram.lasts() for histogram in histograms]), counts)
+    firsts, entered = _running_totals(_firsts(histograms), counts)
+    lasts, left = _running_totals(chain.from_iterable([histogram.lasts() for histogram in histograms]), counts)
     inside = map(bisect_left, repeat(firsts), [last + window_us for last in lasts])
     for last, number, gone in zip(lasts, inside, left, strict=False):
         if entered[number] - gone > most:
@@ -73,8 +74,8 @@ def _most_of(histograms: Sequence[Histogram], starts: Sequence[int], window_us: 
     return most
 
 
-def _running(times: Iterable[int], counts: Sequence[int]) -> tuple[list[int], list[int]]:
-    """The times in order, and of each how many lines there were before it; and how many lines there are."""
+def _running_totals(times: Iterable[int], counts: Sequence[int]) -> tuple[list[int], list[int]]:
+    """The times in order; and the number of lines before each of them, followed by the number of all lines."""
     given = list(times)
     ordered = sorted(given)
     if given != ordered:
@@ -134,7 +135,7 @@ class Burst(msgspec.Struct, frozen=True):
 
     @property
     def story(self) -> str:
-        """Who, how often, when."""
+        """Who logged it, how often and when, in words."""
         return f"logged {times(self.count)} by {self.servers}{when(self.first, self.last)}"
 
     def values(self, field: str) -> str:

@@ -11,14 +11,14 @@ from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed
 from jsdoctor.model.log import LogEvidence, LogTime
 
 LATELY_US = 600_000_000
-"""What was logged so shortly before the log ends has not been seen to be over."""
+"""What was logged within this time before the log ends may still last."""
 
 
 _OPENING = "the log begins just before, without the start of the server, after which this is usual"
 
 
 def finding_of(
-    of: Burst | LogIncident,
+    source: Burst | LogIncident,
     message: str,
     severity: Severity | None = None,
     *,
@@ -26,46 +26,46 @@ def finding_of(
     measured: tuple[int | None, int | None, str | None] | None = None,
     remedy: Mapping[str, str] | None = None,
 ) -> Finding:
-    """A finding with the lines and times of what it is made of, and their number, if nothing else was `measured`.
+    """A finding with the lines and times of its source; unless `measured` is given, with the number of lines.
 
-    Information about what begins where the log does is a possibility: where the start is shown, it is none.
+    An info has low confidence if the log begins just before, without the server's start, after which it is usual.
     """
-    opening = isinstance(of, LogIncident) and of.opening and severity is Severity.INFO
+    opening = isinstance(source, LogIncident) and source.opening and severity is Severity.INFO
     return failed(
-        of.subject,
+        source.subject,
         f"{message}; {_OPENING}" if opening else message,
-        *of.evidence,
+        *source.evidence,
         severity=severity,
         confidence=Confidence.LOW if opening else confidence,
-        measured=measured or (of.count if isinstance(of, Burst) else of.lines, None, "count"),
-        between=(zoned(of.first), zoned(of.last)),
+        measured=measured or (source.count if isinstance(source, Burst) else source.lines, None, "count"),
+        between=(zoned(source.first), zoned(source.last)),
         remedy=remedy,
     )
 
 
-def detailed_finding(of: Burst | LogIncident, what: str, then: str, severity: Severity | None = None) -> Finding:
-    """The same, in the usual form: what it is, its story, and what to do or expect then."""
-    return finding_of(of, f"{what}: {of.story}; {then}", severity)
+def detailed_finding(source: Burst | LogIncident, what: str, effect: str, severity: Severity | None = None) -> Finding:
+    """A finding whose message has the usual form: what it is, its story, and what follows or what to do."""
+    return finding_of(source, f"{what}: {source.story}; {effect}", severity)
 
 
 def findings_by_subject(
     incidents: Iterable[LogIncident],
     what: str,
-    then: str,
+    effect: str,
     unresolved: Severity | None = None,
     repeated: Severity = Severity.WARNING,
 ) -> Iterator[Finding]:
     """One finding for each notable incident, a pass for the others."""
     for incident in incidents:
         if incident.notable:
-            yield detailed_finding(incident, what, then, incident.severity(unresolved, repeated))
+            yield detailed_finding(incident, what, effect, incident.severity(unresolved, repeated))
         else:
             yield passed(incident.subject)
 
 
 def is_recent(logs: LogEvidence, burst: Burst, within_us: int = LATELY_US) -> bool:
-    """Whether the last of it stands near the end of the logs of who wrote it. Lines without any time count as late."""
-    ends = [_end(logs, occurrence.logged_by, occurrence.zoned) for occurrence in burst.found]
+    """Whether the last line is near the end of the logs of who wrote it. Lines without any time count as recent."""
+    ends = [_end_of_log(logs, occurrence.logged_by, occurrence.zoned) for occurrence in burst.found]
     if burst.last is None:
         return True
     return any(
@@ -74,7 +74,7 @@ def is_recent(logs: LogEvidence, burst: Burst, within_us: int = LATELY_US) -> bo
     )
 
 
-def _end(logs: LogEvidence, logged_by: str, zoned: bool) -> LogTime | None:
+def _end_of_log(logs: LogEvidence, logged_by: str, zoned: bool) -> LogTime | None:
     """When the log of a server ends; for others, the end of what was read of applications."""
     last = index_of(logs).last_of(logged_by)
     if last is not None and last.zoned == zoned:

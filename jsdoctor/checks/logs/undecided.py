@@ -14,9 +14,9 @@ EXCERPT_LINES = 5
 """Logs of no more lines than this are an excerpt: lines outside of it may change the result."""
 
 SHORT_LOG_LINES = 20
-"""A log of fewer lines than this, and without a whole start of a server, clears no rule."""
+"""With fewer lines than this, and without a complete start of a server, no rule passes on logs."""
 
-_SHOWN = 200
+_MAX_CHARACTERS = 200
 _DECIDED = (Outcome.FAIL, Outcome.NOT_EVALUATED, Outcome.ERROR)
 
 
@@ -36,7 +36,7 @@ def _missing(rule: Rule, logs: LogEvidence) -> list[str]:
 
 
 def not_cleared(rule: Rule, logs: LogEvidence) -> Finding:
-    """What a rule ends with that finds nothing in logs that clear nothing."""
+    """`unknown` for a rule without findings, where the logs are too short or may lack lines."""
     missing = _missing(rule, logs)
     if missing:
         return unknown(
@@ -54,9 +54,9 @@ def not_cleared(rule: Rule, logs: LogEvidence) -> Finding:
 
 
 def undecided(rule: Rule, findings: Sequence[Finding], logs: LogEvidence) -> Iterator[Finding]:
-    """One *not evaluated* for a rule whose checks passed although lines of it are there that cannot be judged.
+    """A suspicion for a rule that passed although its lines were logged, in an excerpt or without times.
 
-    Lines that only tell that something is over are none of these.
+    Lines that only report an end do not count.
     """
     if any(finding.outcome in _DECIDED for finding in findings):
         return
@@ -70,6 +70,6 @@ def undecided(rule: Rule, findings: Sequence[Finding], logs: LogEvidence) -> Ite
         yield suspected(
             matched[0].subject,
             f"logged {times(sum(occurrence.count for occurrence in matched))}, and {why} whether it matters:"
-            f" {line[:_SHOWN]}",
+            f" {line[:_MAX_CHARACTERS]}",
             "give more of the log, with its times, and the logs of the other servers",
         )

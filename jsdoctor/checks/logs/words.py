@@ -1,4 +1,4 @@
-"""Wording of findings from logs: when, where, how often, and whom the lines are about."""
+"""Wording of findings from logs: when and how often lines were logged, and the subject of a line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jsdoctor.model.log import LogTime
 
 
 def client_of(fields: Mapping[str, str], logged_by: str) -> Subject:
-    """As `subject_of`, but who logged the line is a client."""
+    """As `subject_of`, but a line that names nothing is about the client that logged it."""
     subject = subject_of(fields, logged_by)
     return Subject(kind="client", name=subject.name) if subject.kind == "server" else subject
 
@@ -25,11 +25,11 @@ def cluster_of(_fields: Mapping[str, str], _logged_by: str) -> Subject:
 
 
 def by_server(_fields: Mapping[str, str], logged_by: str) -> Subject:
-    """The server that logged it, whatever else the line names: which asset a group belongs to is in no line."""
+    """The server that logged the line, whatever else it names: lines about Raft groups do not name the asset."""
     return Subject(kind="server", name=logged_by)
 
 
-_NAMED = 4
+_SHOWN = 4
 
 
 def subject_of(fields: Mapping[str, str], logged_by: str) -> Subject:
@@ -46,7 +46,7 @@ def subject_of(fields: Mapping[str, str], logged_by: str) -> Subject:
 
 def listed(names: Iterable[str]) -> str:
     """Names in order, the first few of them: `n1, n2`, `a, b, c, d and 12 more`."""
-    return wording.listed(sorted(set(names)), _NAMED)
+    return wording.listed(sorted(set(names)), _SHOWN)
 
 
 def when(first: LogTime | None, last: LogTime | None) -> str:
@@ -67,7 +67,7 @@ def zoned(time: LogTime | None) -> datetime | None:
 
 
 def times(count: int) -> str:
-    """`once`, `twice`, `1,200 times`."""
+    """Such as `once`, `twice`, `1,200 times`."""
     return {1: "once", 2: "twice"}.get(count, f"{count:,} times")
 
 

@@ -13,13 +13,14 @@ from jsdoctor.model.nats_traffic import ApiFailure
 from jsdoctor.model.params import Params
 from jsdoctor.model.stored import AdvisoryStreams, StoredStream
 
+_SHOWN = 4
 _NOT_FOUND = (10014, 10037, 10059)
 """Client libraries look for a consumer, a message or a stream before they create it: a few of these are ordinary."""
 
 
 @connection_check("packet_reordering.api_requests_failed")
 def api_requests_failed(view: View, params: Params) -> Finding | None:
-    """By connection that asks the API."""
+    """Judge each connection with requests to the API."""
     api = view.nats.api
     if not api.requests:
         return None
@@ -28,59 +29,59 @@ def api_requests_failed(view: View, params: Params) -> Finding | None:
     count = sum(failure.count for failure in api.failures)
     missing = max((failure.count for failure in api.failures if failure.err_code in _NOT_FOUND), default=0)
     others = sum(failure.count for failure in api.failures if failure.err_code not in _NOT_FOUND)
-    loud = others >= params.integer("errors") or missing >= params.integer("not_found")
+    often = others >= params.integer("errors") or missing >= params.integer("not_found")
     return failed(
         view.subject,
         f"{count:,} of {api.requests:,} requests to the JetStream API failed:"
-        f" {'; '.join(map(_said, api.failures[:4]))}{view.who}",
+        f" {'; '.join(map(_failure_text, api.failures[:_SHOWN]))}{view.who}",
         *observed(
             view,
             **{f"{failure.operation} {failure.err_code or failure.code}": failure.count for failure in api.failures},
         ),
-        severity=None if loud else Severity.INFO,
+        severity=None if often else Severity.INFO,
         measured=(count, params.integer("errors") if others else params.integer("not_found"), "count"),
         between=period(*api.failures),
     )
 
 
-def _said(failure: ApiFailure) -> str:
+def _failure_text(failure: ApiFailure) -> str:
     code = failure.err_code or failure.code
     return f"{failure.operation} {failure.count:,} times with '{failure.description}' ({code}), first {failure.subject}"
 
 
 _EXISTS = (10013, 10058, 10148)
-"""Clients that create what is there already, with other settings, and go on with what is there."""
+"""Clients get these when they create what exists with other settings, and go on with it: a few are ordinary."""
 
 
 @check("packet_reordering.api_requests_recorded")
 def api_requests_recorded(advisories: AdvisoryStreams, params: Params) -> Iterator[Finding]:
-    """By client, as the audit advisories of a stream name it."""
+    """One finding for each client that recorded audit advisories name."""
     for read in advisories.streams:
         by_client: dict[Subject, list[RecordedAdvisories]] = defaultdict(list)
-        for about in read.recorded(AdvisoryKind.API_AUDIT):
-            by_client[Subject(kind="client", name=about.client, account=about.account)].append(about)
+        for entry in read.recorded(AdvisoryKind.API_AUDIT):
+            by_client[Subject(kind="client", name=entry.client, account=entry.account)].append(entry)
         for client, refused in by_client.items():
-            yield _recorded(read, client, sorted(refused, key=lambda about: -about.count), params.integer("errors"))
+            yield _recorded(read, client, sorted(refused, key=lambda entry: -entry.count), params.integer("errors"))
         if not by_client:
             yield passed(read.subject)
 
 
 def _recorded(read: StoredStream, client: Subject, refused: list[RecordedAdvisories], errors: int) -> Finding:
-    """A day of looking for what is not there may be ordinary, so only other errors are a warning."""
-    count = sum(about.count for about in refused)
-    others = [about for about in refused if about.err_code not in (*_NOT_FOUND, *_EXISTS)]
-    named = (others + [about for about in refused if about not in others])[:4]
-    loud = sum(about.count for about in others) >= errors
+    """The failures of one client. Only errors that are not ordinary make it a warning."""
+    count = sum(entry.count for entry in refused)
+    others = [entry for entry in refused if entry.err_code not in (*_NOT_FOUND, *_EXISTS)]
+    named = (others + [entry for entry in refused if entry not in others])[:_SHOWN]
+    often = sum(entry.count for entry in others) >= errors
     return failed(
         client,
         f"{count:,} requests of this client to the JetStream API were refused in a day, as stream {read.stream}"
-        f" recorded: {'; '.join(map(_refused, named))}",
-        *(read.observed(f"{about.operation} {about.err_code}", about.count) for about in named),
-        severity=None if loud else Severity.INFO,
+        f" recorded: {'; '.join(map(_recorded_text, named))}",
+        *(read.observed(f"{entry.operation} {entry.err_code}", entry.count) for entry in named),
+        severity=None if often else Severity.INFO,
         measured=(count, errors, "count"),
         between=period(*refused),
     )
 
 
-def _refused(about: RecordedAdvisories) -> str:
-    return f"{about.operation} {about.count:,} times with '{about.reason}' ({about.err_code}), last {about.subject}"
+def _recorded_text(entry: RecordedAdvisories) -> str:
+    return f"{entry.operation} {entry.count:,} times with '{entry.reason}' ({entry.err_code}), last {entry.subject}"

@@ -10,7 +10,7 @@ from jsdoctor.model.finding import Finding, Observation, Severity, Subject, fail
 from jsdoctor.model.packets import PacketEvidence, WhyUnmatched
 from jsdoctor.model.params import Params
 
-_WHY = {
+_REASONS = {
     WhyUnmatched.OTHER_TIME: "they were taken at different times, or the clock of one host is wrong by more than that",
     WhyUnmatched.OTHER_NUMBERS: (
         "the same addresses and ports carry other sequence numbers: a proxy or a renumbering firewall is between them"
@@ -25,19 +25,19 @@ _WHY = {
 
 @check("packet_reordering.captures_unmatched")
 def captures_unmatched(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
-    """By pair of captures that both have connections of NATS."""
+    """Judge each pair of captures that both have connections of NATS."""
     with_nats = {view.tcp.capture for view in views(packets)}
     busy = {number for number in with_nats if packets.captures[number].tcp >= params.integer("packets")}
     for unmatched in packets.unmatched:
         if {unmatched.one, unmatched.other} <= busy:
-            both = [packets.captures[number] for number in (unmatched.one, unmatched.other)]
+            two_captures = [packets.captures[number] for number in (unmatched.one, unmatched.other)]
             yield failed(
                 _subject(packets, unmatched.one, unmatched.other),
                 f"no connection of one was found in the other, so each was judged alone and loss is not exact:"
-                f" {_WHY[unmatched.why]}",
-                *(Observation(capture.name, "TCP packets", capture.tcp) for capture in both),
+                f" {_REASONS[unmatched.why]}",
+                *(Observation(capture.name, "TCP packets", capture.tcp) for capture in two_captures),
                 severity=Severity.INFO if len(packets.captures) > 2 else None,
-                measured=(min(capture.tcp for capture in both), params.integer("packets"), "packets"),
+                measured=(min(capture.tcp for capture in two_captures), params.integer("packets"), "packets"),
             )
     yield from (
         passed(_subject(packets, pair.near, pair.far))

@@ -11,23 +11,26 @@ from jsdoctor.model.packets import Attempts, PacketEvidence, SocketAddress
 from jsdoctor.model.params import Params
 from jsdoctor.model.share import Share
 
+_MAX_COUNTED = 1000
+"""No more client addresses than this are counted."""
+
 
 @check("packet_reordering.connections_refused")
 def connections_refused(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
     """Judge each server that uses NATS or one of its ports; of several captures the one with most attempts counts."""
-    known: dict[SocketAddress, str] = {}
+    nats_servers: dict[SocketAddress, str] = {}
     for view in views(packets):
         end = view.tcp.client if view.nats.swapped else view.tcp.server
-        known.setdefault(end, view.capture.name)
+        nats_servers.setdefault(end, view.capture.name)
     worst: dict[SocketAddress, tuple[Attempts, str]] = {}
     for capture in packets.captures:
         for attempt in capture.attempts:
-            wanted = attempt.server in known or attempt.server.port in PORTS
+            wanted = attempt.server in nats_servers or attempt.server.port in PORTS
             if wanted and (attempt.server not in worst or attempt.failed > worst[attempt.server][0].failed):
                 worst[attempt.server] = (attempt, capture.name)
     for attempts, name in worst.values():
         yield _finding(attempts, name, params)
-    yield from (passed(_subject(end)) for end in known if end not in worst)
+    yield from (passed(_subject(end)) for end in nats_servers if end not in worst)
 
 
 def _subject(end: SocketAddress) -> Subject:
@@ -38,7 +41,7 @@ def _finding(attempts: Attempts, capture: str, params: Params) -> Finding:
     share = Share(attempts.failed, attempts.tried)
     often = share.reaches(params.number("warn"), params.integer("enough"))
     flood = attempts.unanswered + attempts.unfinished >= params.integer("flood")
-    many = "1,000 or more" if attempts.clients >= 1000 else f"{attempts.clients:,}"
+    many = "1,000 or more" if attempts.clients >= _MAX_COUNTED else f"{attempts.clients:,}"
     return failed(
         _subject(attempts.server),
         f"{attempts.failed:,} of {attempts.tried:,} attempts to connect failed: "

@@ -9,42 +9,44 @@ from jsdoctor.checks.packets.views import DirectionView, View, connection_check,
 from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.params import Params
 
-_OTHER_HOPS = 3
-"""Routes change, and with them the TTL, by one or two."""
+_MIN_HOPS = 3
+"""A TTL that differs by this much or more is of another host; routes change it by one or two."""
 
 
-class _Cut(NamedTuple):
-    """The peer that reset a connection, and what was under way."""
+class _Reset(NamedTuple):
+    """Who reset a connection, and how many publishes had no reply then."""
 
     direction: DirectionView
     by_server: bool
     unanswered: int
 
     @property
-    def from_between(self) -> bool:
+    def by_middlebox(self) -> bool:
         """Whether the RST did not come from the host that sent the data."""
-        return self.direction.flow.cut_hops >= _OTHER_HOPS
+        return self.direction.flow.cut_hops >= _MIN_HOPS
 
 
 @connection_check("packet_reordering.connections_reset")
 def connections_reset(view: View, params: Params) -> Finding | None:
-    """By connection that its client has used: probes that connect and reset at once are none."""
+    """Judge each connection on which its client sent data, so that probes which connect and reset are left out."""
     to_server, to_client = view.directions
     if not to_server.flow.distinct_bytes:
         return None
     for direction in (to_server, to_client):
         if direction.flow.cut_ns:
             unanswered = view.nats.publishing.unanswered if view.nats.gapless else 0
-            return _finding(view, _Cut(direction, direction is to_client, unanswered), params)
+            return _finding(view, _Reset(direction, direction is to_client, unanswered), params)
     return passed(view.subject)
 
 
-def _finding(view: View, cut: _Cut, params: Params) -> Finding:
+def _finding(view: View, cut: _Reset, params: Params) -> Finding:
     flow = cut.direction.flow
-    loud = cut.from_between or cut.unanswered >= params.integer("warn") or (cut.by_server and not view.nats.errors)
+    is_notable = (
+        cut.by_middlebox or cut.unanswered >= params.integer("warn") or (cut.by_server and not view.nats.errors)
+    )
     return failed(
         view.subject,
-        f"{cut.direction.sender} reset the connection (RST) while it was in use{''.join(_words(view, cut))}{view.who}",
+        f"{cut.direction.sender} reset the connection (RST) while it was in use{''.join(_parts(view, cut))}{view.who}",
         *observed(
             view,
             sent_by=cut.direction.sender,
@@ -53,17 +55,17 @@ def _finding(view: View, cut: _Cut, params: Params) -> Finding:
             bytes_to_server=view.directions[0].flow.distinct_bytes,
             bytes_to_client=view.directions[1].flow.distinct_bytes,
         ),
-        severity=None if loud else Severity.INFO,
+        severity=None if is_notable else Severity.INFO,
         measured=(cut.unanswered, params.integer("warn"), "count"),
         between=(moment(flow.cut_ns), moment(flow.cut_ns)),
     )
 
 
-def _words(view: View, cut: _Cut) -> Iterator[str]:
+def _parts(view: View, cut: _Reset) -> Iterator[str]:
     if cut.unanswered:
         noun = "publish" if cut.unanswered == 1 else "publishes"
         yield f"; {cut.unanswered:,} {noun} to JetStream had no reply yet"
-    if cut.from_between:
+    if cut.by_middlebox:
         hops = cut.direction.flow.cut_hops
         yield f"; its TTL differs by {hops} from that of the data: a device between the two sent it"
     elif cut.by_server:

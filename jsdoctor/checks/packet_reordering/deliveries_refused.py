@@ -14,10 +14,10 @@ from jsdoctor.model.params import Params
 
 @check("packet_reordering.deliveries_refused")
 def deliveries_refused(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
-    """By consumer."""
-    yield from share_of_deliveries(packets, params, lambda traffic: traffic.naks, _words)
+    """Judge each consumer."""
+    yield from share_of_deliveries(packets, params, lambda traffic: traffic.naks, _message)
 
 
-def _words(traffic: ConsumerTraffic) -> str:
+def _message(traffic: ConsumerTraffic) -> str:
     again = f"; one message was delivered {traffic.most_deliveries:,} times" if traffic.most_deliveries > 1 else ""
     return f"were refused with a NAK, so the server delivers them again, at once unless the NAK names a delay{again}"

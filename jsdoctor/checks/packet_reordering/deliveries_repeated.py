@@ -15,11 +15,11 @@ from jsdoctor.model.wording import span
 
 @check("packet_reordering.deliveries_repeated")
 def deliveries_repeated(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
-    """By consumer."""
-    yield from share_of_deliveries(packets, params, lambda traffic: traffic.redeliveries, _words)
+    """Judge each consumer."""
+    yield from share_of_deliveries(packets, params, lambda traffic: traffic.redeliveries, _message)
 
 
-def _words(traffic: ConsumerTraffic) -> str:
+def _message(traffic: ConsumerTraffic) -> str:
     naks, again = traffic.naks, traffic.redelivery_ns
     refused = f"; clients sent {naks:,} NAKs" if naks else ""
     waited = f"usually after {span(again.quantile_ns(0.5))}" if again.count else ""

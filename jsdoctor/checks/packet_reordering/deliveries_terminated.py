@@ -13,7 +13,7 @@ from jsdoctor.model.params import Params
 
 @check("packet_reordering.deliveries_terminated")
 def deliveries_terminated(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
-    """By consumer."""
+    """Judge each consumer."""
     yield from share_of_deliveries(
         packets,
         params,

@@ -10,7 +10,7 @@ from jsdoctor.model.wording import span
 
 @connection_check("packet_reordering.flow_control_unanswered")
 def flow_control_unanswered(view: View, params: Params) -> Finding | None:
-    """By connection with flow control, where lines that are missing cannot be the reason."""
+    """Judge each connection with flow control. Open requests count only if no lines are missing in the capture."""
     flow = view.nats.flow_control
     if not flow.requests:
         return None

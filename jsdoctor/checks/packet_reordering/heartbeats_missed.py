@@ -7,15 +7,15 @@ from jsdoctor.model.finding import Finding, failed, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.wording import span
 
-_MIN = 3
-"""From fewer heartbeats their interval does not follow."""
+_MIN_HEARTBEATS = 3
+"""Fewer heartbeats do not show their interval."""
 
 
 @connection_check("packet_reordering.heartbeats_missed")
 def heartbeats_missed(view: View, params: Params) -> Finding | None:
-    """By connection with heartbeats."""
+    """Judge each connection with heartbeats."""
     beats = view.nats.heartbeats
-    if beats.count < _MIN or not beats.interval_ns:
+    if beats.count < _MIN_HEARTBEATS or not beats.interval_ns:
         return None
     if not view.nats.gapless:
         return unknown(

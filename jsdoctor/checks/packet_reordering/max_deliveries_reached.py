@@ -17,10 +17,10 @@ _KIND = "CONSUMER.MAX_DELIVERIES."
 def max_deliveries_reached(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
     """Judge each consumer that an advisory names; without subscribers to advisories there is nothing to judge."""
     by_consumer: dict[Subject, tuple[int, str]] = {}
-    listens = []
+    listening = []
     for view in views(packets):
         if view.nats.advisories:
-            listens.append(view.subject)
+            listening.append(view.subject)
         for name, count in view.nats.advisories:
             if name.startswith(_KIND):
                 stream, _, consumer = name[len(_KIND) :].partition(".")
@@ -37,4 +37,4 @@ def max_deliveries_reached(packets: PacketEvidence, params: Params) -> Iterator[
             measured=(count, params.integer("warn"), "count"),
         )
     if not by_consumer:
-        yield from map(passed, listens)
+        yield from map(passed, listening)

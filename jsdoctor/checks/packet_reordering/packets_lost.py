@@ -20,14 +20,15 @@ from jsdoctor.checks.packets.views import (
 from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.params import Params
 
-_DURATIONS = {Severity.CRITICAL: "timeout", None: "stall"}
-_RATIOS = {Severity.CRITICAL: "critical", None: "warn", Severity.INFO: "warn"}
+_STALL_PARAMS = {Severity.CRITICAL: "timeout", None: "stall"}
+"""The parameter with the limit of a stall, by the severity that it leads to (None: the rule's own)."""
+_RATIO_PARAMS = {Severity.CRITICAL: "critical", None: "warn", Severity.INFO: "warn"}
 _NOT_WHOLE = "the capture itself lost too much to tell loss in the network from its own"
 
 
 @connection_check("packet_reordering.packets_lost")
 def packets_lost(view: View, params: Params) -> Finding | None:
-    """By connection, measured in the direction that has it worse; the message names both."""
+    """Judge each connection by its worse direction; the message names both."""
     if reason := why_not(view):
         return unknown(view.subject, reason, HOW_TO_CAPTURE)
     if any(proves_no_loss(view, flow) for flow in view.tcp.flows):
@@ -38,10 +39,10 @@ def packets_lost(view: View, params: Params) -> Finding | None:
         if (loss := losses(direction))
         and (direction.flow.retransmission.timeout or loss.stall_ns or loss.share.ratio >= params.number("note"))
     ]
-    return _both(sorted(findings, key=_rank, reverse=True)) if findings else passed(view.subject)
+    return _with_other_direction(sorted(findings, key=_rank, reverse=True)) if findings else passed(view.subject)
 
 
-def _both(findings: list[Finding]) -> Finding:
+def _with_other_direction(findings: list[Finding]) -> Finding:
     """The worse direction's finding, which mentions the other direction too."""
     worse, *others = findings
     if not others:
@@ -71,7 +72,7 @@ def _severity(loss: LossFigures, params: Params) -> Severity | None:
 def _finding(view: View, direction: DirectionView, loss: LossFigures, params: Params) -> Finding:
     flow, again = direction.flow, direction.flow.retransmission
     severity = _severity(loss, params)
-    by_ratio = loss.share.reaches(params.number(_RATIOS[severity]), params.integer("enough"))
+    by_ratio = loss.share.reaches(params.number(_RATIO_PARAMS[severity]), params.integer("enough"))
     by_stall = severity is not Severity.INFO and not by_ratio
     return failed(
         view.subject,
@@ -93,7 +94,7 @@ def _finding(view: View, direction: DirectionView, loss: LossFigures, params: Pa
         confidence=CONFIDENCE[flow.proof],
         measured=(
             loss.stall_ns if by_stall else loss.share.ratio,
-            params.integer(_DURATIONS[severity]) if by_stall else params.number(_RATIOS[severity]),
+            params.integer(_STALL_PARAMS[severity]) if by_stall else params.number(_RATIO_PARAMS[severity]),
             "duration" if by_stall else "ratio",
         ),
         between=period(view.tcp),

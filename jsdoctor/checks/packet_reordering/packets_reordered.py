@@ -26,18 +26,18 @@ from jsdoctor.model.wording import counted, span
 
 @connection_check("packet_reordering.packets_reordered")
 def packets_reordered(view: View, params: Params) -> Finding | None:
-    """By connection, for the direction that has it worse."""
+    """Judge each connection by its worse direction."""
     if reason := why_not(view):
         return unknown(view.subject, reason, HOW_TO_CAPTURE)
     findings = [
         _finding(view, direction, params)
         for direction in view.directions
-        if _is_worth_telling(direction.flow, params.number("note"))
+        if _is_notable(direction.flow, params.number("note"))
     ]
     return max(findings, key=_rank, default=passed(view.subject))
 
 
-def _is_worth_telling(flow: Flow, note: float) -> bool:
+def _is_notable(flow: Flow, note: float) -> bool:
     late = flow.reordering.segments + flow.reordering.downstream
     return late > 0 or (flow.duplicates > 0 and Share(flow.duplicates, flow.distinct_packets).ratio >= note)
 
@@ -48,31 +48,33 @@ def _rank(finding: Finding) -> tuple[bool, float]:
 
 def _finding(view: View, direction: DirectionView, params: Params) -> Finding:
     flow, enough = direction.flow, params.integer("enough")
-    seen = flow.reordering
-    packets = seen.packets or flow.distinct_packets
-    late = Share(seen.segments, packets)
-    harmful = Share(max(seen.three_reordered, seen.needless_retransmissions), packets)
-    twice = Share(flow.duplicates, flow.distinct_packets)
-    loud = harmful.reaches(params.number("harmful"), enough) or twice.reaches(params.number("duplicated"), enough)
+    order = flow.reordering
+    packets = order.packets or flow.distinct_packets
+    late = Share(order.segments, packets)
+    harmful = Share(max(order.three_reordered, order.needless_retransmissions), packets)
+    duplicated = Share(flow.duplicates, flow.distinct_packets)
+    is_harmful = harmful.reaches(params.number("harmful"), enough) or duplicated.reaches(
+        params.number("duplicated"), enough
+    )
     return failed(
         view.subject,
-        f"from {direction.sender} to {direction.receiver} {', '.join(_words(flow, late))}: {ORDER_IS_SAFE}"
+        f"from {direction.sender} to {direction.receiver} {', '.join(_message_parts(flow, late))}: {ORDER_IS_SAFE}"
         f"{_cost(flow)}{lower_bound(view, flow)}",
         *observed(
             view,
             distinct_segments=flow.distinct_segments,
-            **({"at": seen.place} if seen.place else {}),
-            reordered=seen.segments,
-            reordered_by_three=seen.three_reordered,
-            needless_retransmissions=seen.needless_retransmissions,
-            reordered_downstream=seen.downstream,
+            **({"at": order.place} if order.place else {}),
+            reordered=order.segments,
+            reordered_by_three=order.three_reordered,
+            needless_retransmissions=order.needless_retransmissions,
+            reordered_downstream=order.downstream,
             duplicates=flow.duplicates,
             proof=flow.proof.value,
         ),
-        severity=None if loud else Severity.INFO,
+        severity=None if is_harmful else Severity.INFO,
         confidence=CONFIDENCE[flow.proof],
         measured=(
-            max(harmful.ratio, late.ratio) if late.events else twice.ratio,
+            max(harmful.ratio, late.ratio) if late.events else duplicated.ratio,
             params.number("harmful") if late.events else params.number("duplicated"),
             "ratio",
         ),
@@ -80,25 +82,25 @@ def _finding(view: View, direction: DirectionView, params: Params) -> Finding:
     )
 
 
-def _words(flow: Flow, late: Share) -> Iterator[str]:
-    seen = flow.reordering
-    if seen.segments:
+def _message_parts(flow: Flow, late: Share) -> Iterator[str]:
+    order = flow.reordering
+    if order.segments:
         yield (
-            f"{seen.segments:,} of {counted(late.of, 'segment')} ({percent(late.ratio)}) arrived behind"
-            f" later ones, by at most {counted(seen.extent.largest, 'segment')} and {span(seen.late_ns.largest)}"
-            f"{_where(seen)}"
+            f"{order.segments:,} of {counted(late.of, 'segment')} ({percent(late.ratio)}) arrived behind"
+            f" later ones, by at most {counted(order.extent.largest, 'segment')} and {span(order.late_ns.largest)}"
+            f"{_where(order)}"
         )
-    if seen.downstream:
-        yield f"at least {seen.downstream:,} changed places behind the capture point"
+    if order.downstream:
+        yield f"at least {order.downstream:,} changed places behind the capture point"
     if flow.duplicates:
         yield f"{counted(flow.duplicates, 'packet')} arrived twice"
 
 
-def _where(seen: Reordering) -> str:
-    """At which interface, where the capture has several."""
-    if not seen.place:
+def _where(order: Reordering) -> str:
+    """At which interface packets were out of order, if the capture has several."""
+    if not order.place:
         return ""
-    return f" at {seen.place}" + (f", though they were in order at {seen.in_order_at}" if seen.in_order_at else "")
+    return f" at {order.place}" + (f", though they were in order at {order.in_order_at}" if order.in_order_at else "")
 
 
 def _cost(flow: Flow) -> str:

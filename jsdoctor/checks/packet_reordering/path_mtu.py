@@ -9,7 +9,7 @@ from jsdoctor.model.params import Params
 
 @connection_check("packet_reordering.path_mtu", severity=Severity.ERROR)
 def path_mtu(view: View, params: Params) -> Finding | None:
-    """By connection, for the direction that has it worse."""
+    """Judge each connection by its worse direction."""
     if why_not(view) or view.tcp.one_sided:
         return None
     stuck = [direction for direction in view.directions if _is_stuck(direction, params)]

@@ -22,40 +22,40 @@ _MEANING = {
 
 @connection_check("packet_reordering.protocol_errors")
 def protocol_errors(view: View, params: Params) -> Finding | None:
-    """By connection whose protocol can be read."""
-    talk = view.nats
-    if talk.content is not Content.NATS:
+    """Judge each connection whose protocol can be read."""
+    connection = view.nats
+    if connection.content is not Content.NATS:
         return None
-    silent = talk.whole and talk.longest_ping_wait_ns >= params.integer("ping_wait")
-    if not talk.errors and not silent:
+    silent = connection.whole and connection.longest_ping_wait_ns >= params.integer("ping_wait")
+    if not connection.errors and not silent:
         return passed(view.subject)
-    parts = [_said(view, error) for error in talk.errors]
+    parts = [_error_text(view, error) for error in connection.errors]
     if silent:
-        parts.append(f"a PING got no response for {span(talk.longest_ping_wait_ns)}")
+        parts.append(f"a PING got no response for {span(connection.longest_ping_wait_ns)}")
     return failed(
         view.subject,
         f"{'; '.join(parts)}{view.who}",
         *observed(
             view,
-            **{f"-ERR {number}": error.text for number, error in enumerate(talk.errors, 1)},
+            **{f"-ERR {number}": error.text for number, error in enumerate(connection.errors, 1)},
             closed=view.tcp.closed or "still open",
         ),
         measured=(
-            sum(error.count for error in talk.errors) or talk.longest_ping_wait_ns,
-            None if talk.errors else params.integer("ping_wait"),
-            "count" if talk.errors else "duration",
+            sum(error.count for error in connection.errors) or connection.longest_ping_wait_ns,
+            None if connection.errors else params.integer("ping_wait"),
+            "count" if connection.errors else "duration",
         ),
         between=(
-            moment(talk.errors[0].first_ns if talk.errors else view.tcp.first_ns),
-            moment(max((error.last_ns for error in talk.errors), default=view.tcp.last_ns)),
+            moment(connection.errors[0].first_ns if connection.errors else view.tcp.first_ns),
+            moment(max((error.last_ns for error in connection.errors), default=view.tcp.last_ns)),
         ),
     )
 
 
-def _said(view: View, error: ProtocolError) -> str:
-    sender, hearer = view.ends[1], view.ends[0]
+def _error_text(view: View, error: ProtocolError) -> str:
+    sender, receiver = view.ends[1], view.ends[0]
     if not error.from_server:
-        sender, hearer = hearer, sender
+        sender, receiver = receiver, sender
     often = f" {error.count:,} times" if error.count > 1 else ""
     meaning = next((words for text, words in _MEANING.items() if text in error.text.lower()), "")
-    return f"{sender} sent {hearer}{often} '{error.text}'" + (f": {meaning}" if meaning else "")
+    return f"{sender} sent {receiver}{often} '{error.text}'" + (f": {meaning}" if meaning else "")

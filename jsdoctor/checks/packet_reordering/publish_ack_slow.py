@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.packet_reordering.losses import network_faults, way_and_server
+from jsdoctor.checks.packet_reordering.losses import latency_text, network_faults
 from jsdoctor.checks.packets.views import View, connection_check, observed, period
 from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.latency import Latencies
@@ -23,14 +23,14 @@ def publish_ack_slow(view: View, params: Params) -> Finding | None:
     never = publishing.waiting_ns.at_least(timeout_ns) if view.nats.gapless else 0
     if not late and not never:
         return passed(view.subject) if publishing.acks else None
-    over = answers.at_least(timeout_ns) + never
+    after_timeout = answers.at_least(timeout_ns) + never
     often = Share(late, answers.count).reaches(params.number("warn"), params.integer("enough"))
-    severity = Severity.ERROR if over else None if often else Severity.INFO
+    severity = Severity.ERROR if after_timeout else None if often else Severity.INFO
     p99_ns = answers.quantile_ns(0.99)
     return failed(
         view.subject,
-        f"{'; '.join(_words(answers, late, never, over, params))}{view.who}"
-        + "".join(f"; {part}" for part in (way_and_server(view, answers), network_faults(view)) if part),
+        f"{'; '.join(_details(answers, late, never, after_timeout, params))}{view.who}"
+        + "".join(f"; {part}" for part in (latency_text(view, answers), network_faults(view)) if part),
         *observed(
             view,
             acknowledgements=answers.count,
@@ -43,18 +43,18 @@ def publish_ack_slow(view: View, params: Params) -> Finding | None:
         severity=severity,
         measured=(
             max(p99_ns, publishing.waiting_ns.largest_ns) if never else p99_ns,
-            timeout_ns if over else params.integer("slow"),
+            timeout_ns if after_timeout else params.integer("slow"),
             "duration",
         ),
         between=period(view.tcp),
     )
 
 
-def _words(answers: Latencies, late: int, never: int, over: int, params: Params) -> Iterator[str]:
+def _details(answers: Latencies, late: int, never: int, after_timeout: int, params: Params) -> Iterator[str]:
     if late:
         slow, longest = span(params.integer("slow")), span(answers.largest_ns)
         yield f"{late:,} of {answers.count:,} publishes were acknowledged after {slow} or more: at most {longest}"
     if never:
         yield f"{never:,} {'was' if never == 1 else 'were'} never acknowledged"
-    if over:
+    if after_timeout:
         yield f"clients that wait {span(params.integer('timeout'))} give up and publish again"

@@ -46,7 +46,7 @@ def publish_retries(view: View, params: Params) -> Finding | None:
 
 
 def _causes(view: View, publishing: Publishing) -> Iterator[str]:
-    """What came between the first copy and the second, and what the server made of it."""
+    """Why messages were published again, and whether the server took them for duplicates."""
     if publishing.retries_answered == publishing.retries:
         before = "the first copy had been acknowledged here before"
         yield f"{before}: the acknowledgement was lost later, or the id is reused"

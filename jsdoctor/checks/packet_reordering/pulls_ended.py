@@ -7,8 +7,10 @@ from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.nats_traffic import StatusMessages
 from jsdoctor.model.params import Params
 
-_ORDINARY = (404, 408)
-"""No message was there, or none came in time: how every pull without messages ends."""
+_ORDINARY_CODES = (404, 408)
+"""Codes of pulls that end without messages: none was stored, or none came in time."""
+_FIRST_ERROR_CODE = 400
+_SHOWN = 4
 _HARMLESS = ("batch completed", "message size exceeds maxbytes")
 _MEANING = {
     "exceeded maxwaiting": "more pulls wait than max_waiting of the consumer allows",
@@ -25,13 +27,13 @@ _MEANING = {
 
 @connection_check("packet_reordering.pulls_ended")
 def pulls_ended(view: View, params: Params) -> Finding | None:
-    """By connection that got statuses."""
-    ended = [status for status in view.nats.statuses if _counts(status)]
+    """Judge each connection with status messages."""
+    ended = [status for status in view.nats.statuses if _is_error(status)]
     if ended:
         count = sum(statuses.count for statuses in ended)
         return failed(
             view.subject,
-            f"the server ended pulls: {'; '.join(map(_said, ended[:4]))}{view.who}",
+            f"the server ended pulls: {'; '.join(map(_status_text, ended[:_SHOWN]))}{view.who}",
             *observed(view, **{f"status {statuses.code} {statuses.text}": statuses.count for statuses in ended}),
             severity=None if count >= params.integer("warn") else Severity.INFO,
             measured=(count, params.integer("warn"), "count"),
@@ -40,10 +42,14 @@ def pulls_ended(view: View, params: Params) -> Finding | None:
     return passed(view.subject) if view.nats.statuses or view.nats.deliveries else None
 
 
-def _counts(statuses: StatusMessages) -> bool:
-    return statuses.code >= 400 and statuses.code not in _ORDINARY and statuses.text.lower() not in _HARMLESS
+def _is_error(statuses: StatusMessages) -> bool:
+    return (
+        statuses.code >= _FIRST_ERROR_CODE
+        and statuses.code not in _ORDINARY_CODES
+        and statuses.text.lower() not in _HARMLESS
+    )
 
 
-def _said(statuses: StatusMessages) -> str:
+def _status_text(statuses: StatusMessages) -> str:
     meaning = next((words for text, words in _MEANING.items() if text in statuses.text.lower()), "")
     return f"{statuses.count:,} with '{statuses.code} {statuses.text}'" + (f" ({meaning})" if meaning else "")

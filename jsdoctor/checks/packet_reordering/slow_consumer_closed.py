@@ -13,13 +13,13 @@ _SLOW = "slow consumer"
 
 @connection_check("packet_reordering.slow_consumer_closed", severity=Severity.ERROR)
 def slow_consumer_closed(view: View, params: Params) -> Finding | None:
-    """By connection. The client stops reading first, then the server is the one that ends the connection."""
+    """Judge each connection: the client stops reading first, then the server ends the connection."""
     client, server = (direction.flow for direction in view.directions)
     reported = any(_SLOW in error.text.lower() for error in view.nats.errors)
     stalled = client.longest_zero_window_ns >= params.integer("stalled")
     ended = server.ended_ns and (not client.ended_ns or server.ended_ns <= client.ended_ns)
-    soon = server.ended_ns - client.zero_until_ns <= params.integer("within")
-    if not (reported or (stalled and ended and soon)):
+    in_time = server.ended_ns - client.zero_until_ns <= params.integer("within")
+    if not (reported or (stalled and ended and in_time)):
         return passed(view.subject) if view.nats.content is Content.NATS or client.zero_windows else None
     how = "with -ERR 'Slow Consumer'" if reported else "without a message, as it does with slow consumers"
     return failed(

@@ -46,7 +46,7 @@ def share_of_deliveries(
     what: Callable[[ConsumerTraffic], int],
     words: Callable[[ConsumerTraffic], str],
 ) -> Iterator[Finding]:
-    """A finding for each consumer of whose deliveries so large a share (`warn`) ended so; few cases are information.
+    """A finding for each consumer with deliveries that `what` counts; an info if their share is below `warn`.
 
     `words` continues "N of M deliveries (P %) ".
     """
@@ -86,8 +86,9 @@ class RefusedBy(NamedTuple):
 
 
 def refused(packets: PacketEvidence, wanted: Callable[[int], bool]) -> dict[Subject, list[RefusedBy]]:
-    """Refusals with the wanted error codes, by stream, else by connection. Of two captures of a connection the one is
-    taken that shows more of them.
+    """Refusals with the wanted error codes, by stream, else by connection.
+
+    Of two captures of a connection, the one with more refusals is taken.
     """
     best: dict[tuple[Subject, Subject], list[RefusedBy]] = {}
     for view in views(packets):
@@ -100,10 +101,10 @@ def refused(packets: PacketEvidence, wanted: Callable[[int], bool]) -> dict[Subj
             known = best.get((subject, view.subject), [])
             if total(item) > total(known):
                 best[subject, view.subject] = item
-    together: dict[Subject, list[RefusedBy]] = {}
+    by_subject: dict[Subject, list[RefusedBy]] = {}
     for (subject, _), item in best.items():
-        together.setdefault(subject, []).extend(item)
-    return together
+        by_subject.setdefault(subject, []).extend(item)
+    return by_subject
 
 
 def total(refusals: list[RefusedBy]) -> int:

@@ -18,13 +18,13 @@ CONFIDENCE = {
     OrderProof.TIMESTAMPS: Confidence.HIGH,
     OrderProof.TIME: Confidence.LOW,
 }
-"""Right in 99.7 %, 97 % and 72 % of the segments whose true label was known."""
+"""Measured: right for 99.7 %, 97 % and 72 % of the segments whose true order was known."""
 
 ORDER_IS_SAFE = "TCP puts the bytes in order again, so no message of a connection changes its place"
 
 
 def percent(ratio: float) -> str:
-    """`0.12 %`, `3.4 %`, `12 %`."""
+    """Such as `0.12 %`, `3.4 %`, `12 %`."""
     value = ratio * 100
     return f"{value:.2g} %" if value < 10 else f"{value:.0f} %"
 
@@ -41,10 +41,10 @@ HOW_TO_CAPTURE = (
     "capture on one interface, not on `any`, with a large buffer:"
     " tcpdump -i IFACE --immediate-mode -B 65536 -s 256 -w FILE 'tcp port 4222'"
 )
-_DOUBTFUL = 0.01
-"""Share of what was sent that the capture itself lost, from which it proves no loss in the network."""
-_USELESS = 0.1
-"""The same, from which nothing is said (Zeek's too_much_loss)."""
+_DOUBTFUL_LOSS = 0.01
+"""If the capture itself lost this share of what was sent, it does not prove loss in the network."""
+_USELESS_LOSS = 0.1
+"""If it lost this share, the network is not judged at all (Zeek's too_much_loss)."""
 
 
 def missed(flow: Flow) -> Share:
@@ -59,20 +59,20 @@ def dropped(capture: Capture) -> Share:
 
 
 def why_not(view: View) -> str:
-    """Why nothing can be said of the network from this capture; empty when something can."""
+    """Why the network cannot be judged from this capture; empty: it can."""
     if view.tcp.captured_twice:
         return (
             "its packets were captured twice, so that copies cannot be distinguished from packets that were sent again"
         )
     lost = max(dropped(view.capture).ratio, *(missed(flow).ratio for flow in view.tcp.flows))
-    if lost >= _USELESS:
+    if lost >= _USELESS_LOSS:
         return f"the capture itself lost {lost:.0%} of it"
     return ""
 
 
 def proves_no_loss(view: View, flow: Flow) -> bool:
-    """Whether the capture lost so much itself that loss in the network does not follow."""
-    return max(dropped(view.capture).ratio, missed(flow).ratio) >= _DOUBTFUL
+    """Whether the capture itself lost so much that it does not prove loss in the network."""
+    return max(dropped(view.capture).ratio, missed(flow).ratio) >= _DOUBTFUL_LOSS
 
 
 def lower_bound(view: View, flow: Flow) -> str:
@@ -105,12 +105,14 @@ class View(NamedTuple):
     @property
     def directions(self) -> tuple[DirectionView, DirectionView]:
         """From the client to the server, and back."""
-        there, back = self.tcp.to_server, self.tcp.to_client
-        way_there, way_back = (self.pair.to_server, self.pair.to_client) if self.pair else (None, None)
+        to_server, to_client = self.tcp.to_server, self.tcp.to_client
+        path_to_server, path_to_client = (self.pair.to_server, self.pair.to_client) if self.pair else (None, None)
         client, server = self.ends
         if self.nats.swapped:
-            there, back, way_there, way_back = back, there, way_back, way_there
-        return DirectionView(client, server, there, way_there), DirectionView(server, client, back, way_back)
+            to_server, to_client, path_to_server, path_to_client = to_client, to_server, path_to_client, path_to_server
+        return DirectionView(client, server, to_server, path_to_server), DirectionView(
+            server, client, to_client, path_to_client
+        )
 
     @property
     def ends(self) -> tuple[str, str]:
@@ -160,7 +162,7 @@ def unreadable(view: View) -> bool:
 def connection_check(
     name: str, severity: Severity = Severity.WARNING
 ) -> Callable[[Callable[[View, Params], Finding | None]], Predicate]:
-    """Register what judges one connection as a check of all that captures show; see `most_severe` for `severity`."""
+    """Register a function that judges one connection as a check of all connections; `severity`: see `most_severe`."""
 
     def register(judge: Callable[[View, Params], Finding | None]) -> Predicate:
         def predicate(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
@@ -173,19 +175,19 @@ def connection_check(
 
 
 def most_severe(findings: Iterable[Finding], severity: Severity) -> Iterator[Finding]:
-    """One finding for each subject, the most severe one: captures from both ends, or ports, show a connection twice.
+    """One finding for each subject, the most severe: captures from both ends show a connection twice.
 
-    `severity` is that of a finding that has none of its own.
+    `severity` is that of findings without their own.
     """
     worst: dict[Subject, Finding] = {}
     for finding in findings:
         known = worst.get(finding.subject)
-        if known is None or _gravity(finding, severity) > _gravity(known, severity):
+        if known is None or _severity_rank(finding, severity) > _severity_rank(known, severity):
             worst[finding.subject] = finding
     yield from worst.values()
 
 
-def _gravity(finding: Finding, severity: Severity) -> tuple[int, int]:
+def _severity_rank(finding: Finding, severity: Severity) -> tuple[int, int]:
     return -_WORST_FIRST.index(finding.outcome), (finding.severity or severity).rank
 
 

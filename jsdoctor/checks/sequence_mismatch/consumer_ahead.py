@@ -21,16 +21,15 @@ from jsdoctor.model.trend import Trend
 from jsdoctor.model.wording import counted
 
 _RESET_SINCE = (2, 14)
-_MAX = 1 << 63
-"""No stream has so many messages."""
+_MAX_SEQUENCE = 1 << 63
+"""No stream reaches a higher sequence."""
 
 
 @check("sequence_mismatch.consumer_ahead")
 def consumer_ahead(trend: Trend, servers: Servers | None, connected: ConnectedServer | None) -> Iterator[Finding]:
-    """Positions of the oldest reading against the end of the stream in the newest.
+    """Compare positions in the oldest reading with the end of the stream in the newest.
 
-    Consumer and stream may be led by different servers and read at different moments, so on a busy stream a consumer
-    seems ahead in any single reading. A stream that had those messages has them in every later reading.
+    Consumer and stream are read at different moments, so on a busy stream a consumer may seem ahead in one reading.
     """
     for history in trend.consumers():
         earlier, now, stream = history.first, history.last, history.stream
@@ -38,7 +37,7 @@ def consumer_ahead(trend: Trend, servers: Servers | None, connected: ConnectedSe
         if _furthest(now) <= last_seq or _furthest(earlier) <= last_seq or _waits_for_the_future(now, last_seq):
             yield passed(now.subject)
             continue
-        yield _ahead(
+        yield _ahead_finding(
             min(_furthest(earlier), _furthest(now)),
             (earlier, now),
             stream,
@@ -50,17 +49,14 @@ def consumer_ahead(trend: Trend, servers: Servers | None, connected: ConnectedSe
 def consumer_ahead_in_one_sample(
     snapshots: SnapshotSeries, trend: Trend | None, servers: Servers | None, params: Params
 ) -> Iterator[Finding]:
-    """One sample is enough if the consumer was idle for so long that the stream was read after its last delivery.
-
-    It clears no consumer: that takes two samples.
-    """
+    """Judge idle consumers by one sample: the stream was read after their last delivery. It passes none of them."""
     if trend is not None:
         return
-    unjudged = False
+    has_consumers = False
     for stream, consumer in snapshots.last.led_consumers():
-        unjudged = True
+        has_consumers = True
         delivered = consumer.delivered
-        if delivered.stream_seq > _MAX:
+        if delivered.stream_seq > _MAX_SEQUENCE:
             # A server that counted below zero shows a number near 2^64 (nats-server issue 4677).
             yield failed(
                 consumer.subject,
@@ -75,13 +71,15 @@ def consumer_ahead_in_one_sample(
         if delivered.stream_seq <= last_seq or delivered.consumer_seq == 0 or delivered.last_active is None:
             continue
         if (stream.at - delivered.last_active).total_seconds() * 1e9 >= params.integer("idle"):
-            yield _ahead(_furthest(consumer), (consumer,), stream, version_at(consumer.answered_by, servers, None))
-    if unjudged:
+            yield _ahead_finding(
+                _furthest(consumer), (consumer,), stream, version_at(consumer.answered_by, servers, None)
+            )
+    if has_consumers:
         reason = "it takes two samples: one shows it of idle consumers only"
         yield unknown(CLUSTER, reason, "run with --samples 2 or more")
 
 
-def _ahead(ahead: int, readings: Sequence[Consumer], stream: Stream, version: str) -> Finding:
+def _ahead_finding(ahead: int, readings: Sequence[Consumer], stream: Stream, version: str) -> Finding:
     now, last_seq = readings[-1], stream.state.last_seq
     return failed(
         now.subject,
@@ -97,7 +95,7 @@ def _ahead(ahead: int, readings: Sequence[Consumer], stream: Stream, version: st
 
 
 def _recovery(version: str, last_seq: int) -> str:
-    """How to move the consumer back: servers before 2.14 do not know the reset request and never respond to it."""
+    """How to move the consumer back: servers before 2.14 do not respond to a reset request."""
     if not version:
         return ""
     if release(version) >= _RESET_SINCE:
@@ -113,7 +111,7 @@ def _furthest(consumer: Consumer) -> int:
 
 
 def _waits_for_the_future(consumer: Consumer, last_seq: int) -> bool:
-    """Whether it was created for a sequence that is still to come, which is legal (JSD407 judges it)."""
+    """Whether it was created with a start sequence beyond the stream's end, which is legal (JSD407 judges it)."""
     return consumer.delivered.consumer_seq == 0 and consumer.config.opt_start_seq > last_seq
 
 
@@ -126,12 +124,12 @@ def consumer_ahead_logged(logs: LogEvidence) -> Iterator[Finding]:
     for burst in bursts(logs, "consumer-delivered-ahead", "consumer-acked-ahead", "consumer-floor-ahead", calm=False):
         only = {item.signature for item in burst.found}
         repaired = only == {"consumer-delivered-ahead"}
-        then = f"the server moved it back, {_LOST}" if repaired else _LOST
+        effect = f"the server moved it back, {_LOST}" if repaired else _LOST
         acks = only == {"consumer-acked-ahead"}
-        yield detailed_finding(burst, _what(burst), then, Severity.ERROR if repaired or acks else None)
+        yield detailed_finding(burst, _position_text(burst), effect, Severity.ERROR if repaired or acks else None)
 
 
-def _what(burst: Burst) -> str:
+def _position_text(burst: Burst) -> str:
     exemplar = next((line for occurrence in burst.found for line in occurrence.exemplars), None)
     known = dict(exemplar.fields) if exemplar else {}
     at, last = known.get("at"), known.get("last")

@@ -14,18 +14,17 @@ from jsdoctor.model.wording import counted, span
 _SKIPPING = ("last", "last_per_subject")
 """Policies with which a consumer starts in the middle, and leaves messages out by design."""
 
-_CURRENT = 1
-"""With so many messages a stream holds the current state: readers take what is there."""
+_CURRENT_STATE_MSGS = 1
+"""The max_msgs of a stream that holds the current state only: it replaces messages by design."""
 
 
 @check("sequence_mismatch.consumer_behind")
 def consumer_behind(trend: Trend) -> Iterator[Finding]:
-    """The consumer's newest position against where the stream began in the oldest sample.
+    """Compare the consumer's newest position with where the stream began in the oldest sample.
 
-    Read that way, a consumer that keeps up is never behind, however short the stream and however fast it turns over.
-    One that reads on while messages are removed in front of it has advanced by more sequences than it was delivered.
-    A purge moves the positions of consumers (server: consumer.go purge): it shows by what waited before it and was not
-    delivered.
+    So a consumer that keeps up is never behind, however fast messages are removed. One that reads on while messages
+    are removed before it advances by more sequences than it has deliveries. A purge moves the positions of consumers
+    (server: consumer.go purge): it shows by messages that waited and were not delivered.
     """
     for history in trend.consumers():
         if _removes_by_design(history.stream):
@@ -33,14 +32,14 @@ def consumer_behind(trend: Trend) -> Iterator[Finding]:
         consumer = history.last
         next_seq = consumer.delivered.stream_seq + 1
         if next_seq >= history.streams[0].state.first_seq:
-            if missed := _passed_over(history):
+            if missed := _missed_while_reading(history):
                 text = f"{counted(missed, 'message')} left the stream before this consumer got them, within"
-                then = "it reads on, more slowly than messages are removed in front of it"
-                yield _finding(history, f"{text} {span(int(history.elapsed_s * 1e9))}: {then}", missed)
-            elif missed := _emptied(history):
+                effect = "it reads on, more slowly than messages are removed in front of it"
+                yield _finding(history, f"{text} {span(int(history.elapsed_s * 1e9))}: {effect}", missed)
+            elif missed := _missed_by_removal_of_all(history):
                 text = f"at least {counted(missed, 'message')} that waited for it are gone without a delivery: within"
-                then = "all that the stream held was removed, by a purge, a rollup or limits"
-                text = f"{text} {span(int(history.elapsed_s * 1e9))} {then}"
+                effect = "all that the stream held was removed, by a purge, a rollup or limits"
+                text = f"{text} {span(int(history.elapsed_s * 1e9))} {effect}"
                 yield _finding(history, text, missed, Severity.INFO, Confidence.MEDIUM)
             else:
                 yield passed(consumer.subject)
@@ -50,8 +49,8 @@ def consumer_behind(trend: Trend) -> Iterator[Finding]:
                 f"up to {counted(first_seq - next_seq, 'message')} left the stream before this consumer could get them"
             )
             yield _finding(history, f"{text}; it goes on at message {first_seq:,}", first_seq - next_seq)
-        elif history.stream.config.retention == "limits" and _stuck(history):
-            yield _possible(history)
+        elif history.stream.config.retention == "limits" and _is_stuck(history):
+            yield _possible_finding(history)
         else:  # messages of others were removed, and nothing waits for this one
             yield passed(consumer.subject)
 
@@ -59,21 +58,21 @@ def consumer_behind(trend: Trend) -> Iterator[Finding]:
 def _removes_by_design(stream: Stream) -> bool:
     """Streams that replace messages by newer ones, or whose messages carry their own time to live."""
     config = stream.config
-    replaces = config.max_msgs_per_subject > 0 or config.max_msgs == _CURRENT
+    replaces = config.max_msgs_per_subject > 0 or config.max_msgs == _CURRENT_STATE_MSGS
     return replaces or config.allow_msg_ttl or stream.is_object_store
 
 
-def _stuck(history: ConsumerHistory) -> bool:
-    """Something waits, did so before, and nothing was delivered in between: the gap is not just a quiet filter."""
+def _is_stuck(history: ConsumerHistory) -> bool:
+    """Whether messages wait in both samples and none was delivered: the gap is not a filter without messages."""
     first, last = history.first, history.last
     return bool(first.num_pending and last.num_pending) and first.delivered.stream_seq == last.delivered.stream_seq
 
 
-def _passed_over(history: ConsumerHistory) -> int:
-    """At least how many messages between two positions of a consumer at work were removed and not delivered to it.
+def _missed_while_reading(history: ConsumerHistory) -> int:
+    """Lower bound of the messages that were removed before a working consumer got them.
 
-    Every sequence of the stream was stored (no message was deleted by itself), and the stream still holds one from
-    before the first sample: it was not purged in between. A redelivery counts as a delivery, so the number is low.
+    Only for streams without single deletions that were not purged: they still have a message from before the first
+    sample. Redeliveries count as deliveries, which lowers the number.
     """
     first, last, stream = history.first, history.last, history.stream
     config, oldest = last.config, stream.state.first_ts
@@ -88,25 +87,25 @@ def _passed_over(history: ConsumerHistory) -> int:
     return max(min(removed, advanced - (last.delivered.consumer_seq - first.delivered.consumer_seq)), 0)
 
 
-def _emptied(history: ConsumerHistory) -> int:
-    """At least how many messages waited for the consumer, are gone with all that the stream held, and were not
-    delivered: from each sample to the next, as a stream may be emptied several times. On other streams than those with
-    limits retention, messages go when they are acknowledged.
+def _missed_by_removal_of_all(history: ConsumerHistory) -> int:
+    """Lower bound of the waiting messages that were removed, undelivered, with all others of a limits stream.
+
+    Summed from each sample to the next, as a stream may be emptied several times.
     """
     if history.stream.config.retention != "limits":
         return 0
     samples = zip(history.readings, history.streams, strict=True)
-    return sum(_emptied_between(*before, *after) for before, after in pairwise(samples))
+    return sum(_missed_between(*before, *after) for before, after in pairwise(samples))
 
 
-def _emptied_between(first: Consumer, before: Stream, last: Consumer, after: Stream) -> int:
+def _missed_between(first: Consumer, before: Stream, last: Consumer, after: Stream) -> int:
     if after.state.first_seq <= before.state.last_seq:
         return 0
     waited = min(first.num_pending, before.state.last_seq - first.delivered.stream_seq)
     return max(waited - (last.delivered.consumer_seq - first.delivered.consumer_seq), 0)
 
 
-def _possible(history: ConsumerHistory) -> Finding:
+def _possible_finding(history: ConsumerHistory) -> Finding:
     first_seq, next_seq = history.stream.state.first_seq, history.last.delivered.stream_seq + 1
     return _finding(
         history,

@@ -25,7 +25,7 @@ _ACKNOWLEDGED = ("explicit", "all")
 def consumer_went_back(
     trend: Trend, servers: Servers | None, connected: ConnectedServer | None, params: Params
 ) -> Iterator[Finding]:
-    """No acknowledgement lowers the ack floor; a reset of the consumer does (server: consumer.go resetStartingSeq)."""
+    """Find ack floors that fell: a reset of the consumer lowers them, acknowledgements do not (resetStartingSeq)."""
     return _went_back(trend.consumers(), servers, connected, params)
 
 
@@ -33,14 +33,14 @@ def consumer_went_back(
 def consumer_went_back_history(
     history: History, servers: Servers | None, connected: ConnectedServer | None, params: Params
 ) -> Iterator[Finding]:
-    """The same comparison, with the earlier bundles for samples."""
+    """Findings of `consumer_went_back` with earlier bundles as samples."""
     return _went_back(history.consumers(), servers, connected, params)
 
 
 def _went_back(
     histories: Iterable[ConsumerHistory], servers: Servers | None, connected: ConnectedServer | None, params: Params
 ) -> Iterator[Finding]:
-    """Only where the stream keeps what is acknowledged. One that lost its own end is JSD204's."""
+    """Judge consumers of limits streams, which keep acknowledged messages. JSD204 judges streams that lost an end."""
     for history in histories:
         last, stream = history.last, history.stream
         if last.config.ack_policy not in _ACKNOWLEDGED or stream.config.retention != "limits":
@@ -59,7 +59,7 @@ def _went_back(
 
 
 def _delivered_again(before: Consumer, last: Consumer, stream: Stream) -> int:
-    """At most how many messages, which the stream still holds, were acknowledged and come again."""
+    """Upper bound of the acknowledged messages that the stream still holds and the consumer delivers again."""
     return before.ack_floor.stream_seq - max(last.ack_floor.stream_seq, stream.state.first_seq - 1)
 
 
@@ -92,7 +92,7 @@ def _finding(
 
 
 def _started_since(last: Consumer, before: Consumer, servers: Servers | None) -> bool:
-    """Whether the server that leads it was started after the earlier reading, as a login that sees servers shows."""
+    """Whether the consumer's leader was started after the earlier reading; False where servers were not read."""
     leader = next((server for server in (servers.servers if servers else ()) if server.name == last.answered_by), None)
     start = leader.varz.start if leader and leader.varz else None
     return start is not None and start > before.at

@@ -22,20 +22,20 @@ from jsdoctor.model.params import Params
 
 @check("sequence_mismatch.expected_ahead_logged", lines_of="clients")
 def expected_ahead_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
-    """By application or, where servers debug or trace, by stream."""
+    """One finding for each application or, if servers log with debug or trace, for each stream."""
     for burst in bursts(logs, *REFUSED, subjects=client_of, calm=False):
         if not any(map(some_ahead, burst.found)):
             continue
-        whole = sum(occurrence.count for occurrence in burst.found if all_ahead(occurrence))
-        often = whole >= params.integer("repeats") or 0 in repeated(burst.found, params.integer("repeats"))
-        some = "" if whole == burst.count else " (not all of these)"
+        surely_ahead = sum(occurrence.count for occurrence in burst.found if all_ahead(occurrence))
+        often = surely_ahead >= params.integer("repeats") or 0 in repeated(burst.found, params.integer("repeats"))
+        some = "" if surely_ahead == burst.count else " (not all of these)"
         yield finding_of(
             burst,
             f"publishes refused, {burst.story}{some}, because they expect a sequence that the stream or the subject has"
             " not reached: it was recreated, restored, purged or lost messages; they fail until the publisher reads"
             " the last sequence again",
             None if often else Severity.INFO,
-            measured=(whole, params.integer("repeats"), "count"),
+            measured=(surely_ahead, params.integer("repeats"), "count"),
             remedy={"action": "stream.inspect"} if burst.subject.kind == "stream" else {},
         )
 
@@ -45,7 +45,7 @@ _WRONG_SEQUENCE = 10071
 
 @check("sequence_mismatch.expected_ahead_captured")
 def expected_ahead_captured(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
-    """By stream. The wire shows both numbers: what the publish expected and what the server has."""
+    """One finding for each stream: captures show the sequence that the publish expected and that of the server."""
     reported = False
     for subject, item in refused(packets, lambda code: code == _WRONG_SEQUENCE).items():
         if ahead := [entry for entry in item if entry.refusal.ahead]:

@@ -22,11 +22,11 @@ from jsdoctor.model.wording import counted
 
 @check("sequence_mismatch.stream_damaged")
 def stream_damaged(snapshots: SnapshotSeries) -> Iterator[Finding]:
-    """Only replies that list deleted messages report `lost` (server: filestore.go State, FastState)."""
+    """Judge `lost`, which only replies with lists of deleted messages have (filestore.go State), and the counts."""
     for stream in snapshots.last.led_streams():
         state = stream.state
         if state.lost is not None and (state.lost.msgs or state.lost.bytes):
-            yield _lost(stream, state.lost)
+            yield _lost_finding(stream, state.lost)
         elif not _adds_up(state):
             yield failed(
                 stream.subject,
@@ -40,13 +40,13 @@ def stream_damaged(snapshots: SnapshotSeries) -> Iterator[Finding]:
 
 
 def _adds_up(state: StreamState) -> bool:
-    """Servers compute `num_deleted` from the rest, so no operation leaves a state that does not add up."""
+    """Whether messages, deleted ones and sequences agree: servers compute `num_deleted` from the rest."""
     if state.messages == 0:
         return state.last_seq == 0 or state.first_seq == state.last_seq + 1
     return state.messages + state.num_deleted == state.last_seq - state.first_seq + 1
 
 
-def _lost(stream: Stream, lost: LostMessages) -> Finding:
+def _lost_finding(stream: Stream, lost: LostMessages) -> Finding:
     numbers, size = lost.msgs or (), lost.bytes
     which = f"{counted(len(numbers), 'message')} from sequence {min(numbers):,} on" if numbers else f"{size:,} bytes"
     return failed(
@@ -60,7 +60,7 @@ def _lost(stream: Stream, lost: LostMessages) -> Finding:
 
 @check("sequence_mismatch.stream_went_back", compares_samples=True)
 def stream_went_back(trend: Trend, params: Params) -> Iterator[Finding]:
-    """No API call lowers `last_seq`: purges and deletes leave it (server: filestore.go PurgeEx, removeMsg).
+    """Find streams whose `last_seq` fell; purges and deletes keep it (server: filestore.go PurgeEx, removeMsg).
 
     Only readings of the same incarnation are compared. A stream in memory is empty after a restart, by design.
     """
@@ -68,7 +68,7 @@ def stream_went_back(trend: Trend, params: Params) -> Iterator[Finding]:
 
 
 def went_back(histories: Iterable[StreamHistory], params: Params) -> Iterator[Finding]:
-    """The same for readings of any distance."""
+    """Findings of `stream_went_back` for readings of any interval."""
     settle_ns = params.integer("settle")
     for history in histories:
         last = history.last
@@ -83,9 +83,9 @@ def went_back(histories: Iterable[StreamHistory], params: Params) -> Iterator[Fi
                 # A stream that was deleted and recreated ends lower as well.
                 yield unknown(last.subject, "nothing shows whether it is the stream of before", "look with a login")
             else:
-                yield _went_back(furthest, last)
-        elif (missing := _removed(history)) > 0:
-            yield _holes(history, missing)
+                yield _went_back_finding(furthest, last)
+        elif (missing := _missing_in_middle(history)) > 0:
+            yield _missing_finding(history, missing)
         else:
             yield passed(last.subject)
 
@@ -101,8 +101,8 @@ def is_new_leader(last: Stream | Consumer, before: Stream | Consumer, settle_ns:
     return int((last.at - (since or before.at)).total_seconds() * 1e9) < settle_ns
 
 
-def _removed(history: StreamHistory) -> int:
-    """How many more messages are missing in the middle, on a stream from whose middle nothing may be removed."""
+def _missing_in_middle(history: StreamHistory) -> int:
+    """How many messages vanished from the middle of a stream that allows no removal there; 0 for other streams."""
     config = history.last.config
     fixed = config.deny_delete and config.deny_purge and config.retention == "limits" and not config.mirror
     removes = config.allow_msg_ttl or config.allow_rollup_hdrs or config.allow_msg_schedules
@@ -112,7 +112,7 @@ def _removed(history: StreamHistory) -> int:
     return max(0, last.num_deleted - first.num_deleted) if last.first_seq == first.first_seq else 0
 
 
-def _went_back(before: Stream, last: Stream) -> Finding:
+def _went_back_finding(before: Stream, last: Stream) -> Finding:
     gone = before.state.last_seq - last.state.last_seq
     return failed(
         last.subject,
@@ -125,7 +125,7 @@ def _went_back(before: Stream, last: Stream) -> Finding:
     )
 
 
-def _holes(history: StreamHistory, missing: int) -> Finding:
+def _missing_finding(history: StreamHistory, missing: int) -> Finding:
     first, last = history.first, history.last
     same = first.answered_by == last.answered_by
     return failed(
@@ -139,16 +139,16 @@ def _holes(history: StreamHistory, missing: int) -> Finding:
 
 @check("sequence_mismatch.stream_went_back_history")
 def stream_went_back_history(history: History, params: Params) -> Iterator[Finding]:
-    """The comparison of `stream_went_back`, with the earlier bundles for samples."""
+    """Findings of `stream_went_back` with earlier bundles as samples."""
     return went_back(history.streams(), params)
 
 
-_WHY = "limits, purges and acknowledgements explain that, or messages were lost: the log cannot tell"
+_POSSIBLE_CAUSES = "limits, purges and acknowledgements explain that, or messages were lost: the log cannot tell"
 
 
 @check("sequence_mismatch.restored_less_logged")
 def restored_less_logged(logs: LogEvidence, snapshots: SnapshotSeries | None) -> Iterator[Finding]:
-    """`Restored N messages` at each start is often the only trace of a loss (server: jetstream.go EnableJetStream)."""
+    """Judge falls of `Restored N messages` from one start to the next (server: jetstream.go EnableJetStream)."""
     if not logs.has_server_logs:
         yield no_server_lines()
         return
@@ -162,8 +162,10 @@ def restored_less_logged(logs: LogEvidence, snapshots: SnapshotSeries | None) ->
         elif _damaged(logs, fall):
             why = "its server found damaged messages of that stream when it started: what it could not read is lost"
             yield _finding(fall, None, why, Confidence.MEDIUM)
-        elif _ended_badly(logs, fall):
-            yield _finding(fall, Severity.WARNING, f"the server had not stopped in order; {_WHY}", Confidence.LOW)
+        elif _ended_uncleanly(logs, fall):
+            yield _finding(
+                fall, Severity.WARNING, f"the server had not stopped in order; {_POSSIBLE_CAUSES}", Confidence.LOW
+            )
         else:
             yield passed(fall.subject)
 
@@ -182,12 +184,12 @@ def _finding(fall: RestoredFall, severity: Severity | None, why: str, sure: Conf
 
 
 def _keeps_all(config: StreamConfig) -> bool:
-    """Whether nothing but a purge or a delete takes messages away."""
+    """Whether only a purge or a delete removes messages."""
     bounded = (config.max_msgs, config.max_bytes, config.max_age_ns, config.max_msgs_per_subject)
     return config.retention == "limits" and all(limit <= 0 for limit in bounded) and not config.allow_msg_ttl
 
 
-def _ended_badly(logs: LogEvidence, fall: RestoredFall) -> bool:
+def _ended_uncleanly(logs: LogEvidence, fall: RestoredFall) -> bool:
     """Whether a process between the two starts was killed or crashed."""
     begin, end = fall.before_line.at, fall.after_line.at
     return any(

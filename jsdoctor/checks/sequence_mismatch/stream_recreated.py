@@ -28,9 +28,10 @@ from jsdoctor.model.wording import counted, span
 def stream_recreated(
     snapshots: SnapshotSeries, trend: Trend | None, stored: StoredMessages | None, params: Params
 ) -> Iterator[Finding]:
-    """Another `created` with other messages is another stream (server: stream.go addStream, RestoreStream).
+    """Compare streams with earlier samples: another `created` and other messages mean another stream (addStream).
 
-    The same messages under another date are no new stream: after a restore on 2.10 and 2.12 replicas disagree on it.
+
+    The same messages with another date do not: after a restore on 2.10 and 2.12 replicas disagree on the date.
     `stream_restored_stored` reports more of streams with messages older than themselves, if these were read.
     """
     known = {(stream.account, stream.stream) for stream in stored.streams if stream.older.count} if stored else set()
@@ -39,11 +40,11 @@ def stream_recreated(
         other = before.other_than(stream)
         if other is not None:
             # A job may have created it for the duration of its work.
-            young = other.created is not None and _ns(other.created, other.at) < params.integer("settled")
+            young = other.created is not None and _ns_between(other.created, other.at) < params.integer("settled")
             yield _short_lived(other, stream) if young else recreated(other, stream, "between the samples")
-        elif (older_ns := _older_than_itself(stream, params)) > 0:
+        elif (older_ns := _older_than_stream_ns(stream, params)) > 0:
             if (stream.account, stream.name) not in known:
-                yield _restored(stream, older_ns)
+                yield _restored_finding(stream, older_ns)
         else:
             yield passed(stream.subject)
 
@@ -60,23 +61,27 @@ class Incarnations:
         return next((reading for reading in reversed(readings) if not same_incarnation(reading, stream)), None)
 
 
-def _older_than_itself(stream: Stream, params: Params) -> int:
-    """By how much the oldest message or consumer is older than a stream of late; 0 when that is no surprise.
+def _older_than_stream_ns(stream: Stream, params: Params) -> int:
+    """By how much the oldest message or consumer is older than its stream; 0 if the stream itself is old.
 
-    Mirrors keep the times of their origin. Servers' clocks may differ, so a little proves nothing.
+    0 also for mirrors, which keep the times of their origin, and for less than clocks may differ.
     """
-    if stream.created is None or stream.config.mirror or _ns(stream.created, stream.at) > params.integer("recent"):
+    if (
+        stream.created is None
+        or stream.config.mirror
+        or _ns_between(stream.created, stream.at) > params.integer("recent")
+    ):
         return 0
     dates = [consumer.created for consumer in stream.consumers if consumer.created]
     dates += [stream.state.first_ts] if stream.state.first_ts and stream.state.messages else []
     if not dates:
         return 0
-    older_ns = _ns(min(dates), stream.created)
+    older_ns = _ns_between(min(dates), stream.created)
     return older_ns if older_ns >= params.integer("clock_error") else 0
 
 
 def _short_lived(before: Stream, now: Stream) -> Finding:
-    age = span(_ns(before.created, before.at)) if before.created else "some time"
+    age = span(_ns_between(before.created, before.at)) if before.created else "some time"
     return suspected(
         now.subject,
         f"it was deleted and created again between the samples, when it was {age} old: jobs do so with their streams",
@@ -84,12 +89,12 @@ def _short_lived(before: Stream, now: Stream) -> Finding:
     )
 
 
-def _ns(since: datetime, until: datetime) -> int:
+def _ns_between(since: datetime, until: datetime) -> int:
     return int((until - since).total_seconds() * 1e9)
 
 
 def recreated(before: Stream, now: Stream, when: str) -> Finding:
-    """The finding for a stream that is not the one of before."""
+    """The finding for a stream that was deleted and created again."""
     return failed(
         now.subject,
         f"the stream was deleted and recreated {when}: it ended at sequence "
@@ -103,8 +108,8 @@ def recreated(before: Stream, now: Stream, when: str) -> Finding:
     )
 
 
-def _restored(stream: Stream, older_ns: int) -> Finding:
-    age = span(_ns(stream.created, stream.at)) if stream.created else "some time"
+def _restored_finding(stream: Stream, older_ns: int) -> Finding:
+    age = span(_ns_between(stream.created, stream.at)) if stream.created else "some time"
     return failed(
         stream.subject,
         f"the stream was made {age} ago and holds what is {span(older_ns)} older than itself: it was restored from "
@@ -119,7 +124,7 @@ def _restored(stream: Stream, older_ns: int) -> Finding:
 
 @check("sequence_mismatch.stream_recreated_history")
 def stream_recreated_history(history: History) -> Iterator[Finding]:
-    """The comparison of `stream_recreated`, with the earlier bundles for samples."""
+    """Findings of `stream_recreated` with earlier bundles as samples."""
     before = Incarnations(history.snapshots[:-1])
     for stream in history.now.led_streams():
         other = before.other_than(stream)
@@ -128,7 +133,7 @@ def stream_recreated_history(history: History) -> Iterator[Finding]:
 
 @check("sequence_mismatch.stream_recreated_logged", lines_of="servers")
 def stream_recreated_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """A stream can only be created after a delete if it was recreated under the same name."""
+    """Find streams that advisories show as deleted and then created, and restores from backups."""
     by_stream: dict[tuple[str, str, bool], dict[str, Occurrence]] = defaultdict(dict)
     for occurrence in logs.occurrences("advisory-stream-action"):
         actions = by_stream[occurrence.value("stream"), occurrence.logged_by, occurrence.zoned]
@@ -151,8 +156,8 @@ def stream_recreated_logged(logs: LogEvidence) -> Iterator[Finding]:
         yield _restored_logged(burst, text, None)
     for burst in bursts(logs, "stream-restore-started", calm=False):
         if burst.subject not in {failure.subject for failure in failures}:
-            then = "sequences go on where the backup ends; clients that were further expect more than there is"
-            yield _restored_logged(burst, f"a restore from a backup was {burst.story}: {then}", Severity.INFO)
+            effect = "sequences go on where the backup ends; clients that were further expect more than there is"
+            yield _restored_logged(burst, f"a restore from a backup was {burst.story}: {effect}", Severity.INFO)
 
 
 def _restored_logged(burst: Burst, text: str, severity: Severity | None) -> Finding:
@@ -162,7 +167,7 @@ def _restored_logged(burst: Burst, text: str, severity: Severity | None) -> Find
 
 @check("sequence_mismatch.stream_restored_stored")
 def stream_restored_stored(stored: StoredMessages, snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
-    """Messages older than their stream came from a backup; servers before 2.15 keep the date of creation in it."""
+    """Find messages older than their stream: they came from a backup. Up to 2.14 a restore keeps the stream's date."""
     led = snapshots.last.led_by_key
     for stored_stream in stored.streams:
         stream = led.get((stored_stream.account, stored_stream.stream))

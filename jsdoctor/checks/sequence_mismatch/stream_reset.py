@@ -17,15 +17,17 @@ _UNREADABLE = (
     *("cluster-entry-undecodable", "cluster-assignment-undecodable", "stream-assignment-corrupt"),
     *("store-side-state-undecodable", "store-side-state-unreadable", "raft-snapshot-unreadable"),
 )
-_AGAIN = "the server throws its copy away and takes the leader's; look at its disk and for unclean stops before it"
+_COPY_DISCARDED = (
+    "the server throws its copy away and takes the leader's; look at its disk and for unclean stops before it"
+)
 _REPLAY = "the leader sends it again; without a majority that has it, it is lost"
 
 
 @check("sequence_mismatch.stream_reset_logged", lines_of="servers")
 def stream_reset_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """After an unclean stop an outdated index is rebuilt, which is how it should be (filestore.go recoverFullState)."""
+    """Report resets; an index rebuilt after an unclean stop is an info, as that is normal (recoverFullState)."""
     resets = log_incidents(logs, "stream-reset", "stream-reset-bad-state", calm=False)
-    yield from findings_by_subject(resets, "a copy of the stream was reset", _AGAIN)
+    yield from findings_by_subject(resets, "a copy of the stream was reset", _COPY_DISCARDED)
     for burst in bursts(logs, "store-state-outdated", "store-state-recovered", "store-state-rescanned", calm=False):
         what = f"indexes of {burst.values('store')} were rebuilt, as after every unclean stop"
         rebuilt = detailed_finding(burst, what, "nothing to do", Severity.INFO)

@@ -49,15 +49,15 @@ def _finding(burst: Burst, logs: LogEvidence, params: Params) -> Finding:
         severity, cause = None, f"{burst.most:,} within ten minutes: writers contend for the same sequence"
     return finding_of(
         burst,
-        f"publishes refused for an expected sequence or id, {burst.story}: {cause}{_late(burst, logs)}",
+        f"publishes refused for an expected sequence or id, {burst.story}: {cause}{_timeouts_before(burst, logs)}",
         severity,
         measured=(burst.count, params.integer("repeats"), "count"),
         remedy={"action": "stream.inspect"} if burst.subject.kind == "stream" else {},
     )
 
 
-def _late(burst: Burst, logs: LogEvidence) -> str:
-    """Time-outs of the same application shortly before: then this may be the retry of a stored message."""
+def _timeouts_before(burst: Burst, logs: LogEvidence) -> str:
+    """Half a sentence if the same application had timeouts shortly before, so that it may retry stored messages."""
     if burst.first is None or burst.last is None:
         return ""
     who, zoned = {item.logged_by for item in burst.found}, burst.first.zoned
@@ -77,7 +77,7 @@ _TEN_MINUTES_NS = 600_000_000_000
 
 @check("sequence_mismatch.wrong_last_sequence_captured")
 def wrong_last_sequence_captured(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
-    """By stream. What was expected beyond the last sequence is JSD202's."""
+    """One finding for each stream. JSD202 judges publishes that expect more than the last sequence."""
     reported = False
     for subject, item in refused(packets, lambda code: code in _CODES).items():
         if others := [entry for entry in item if entry.refusal.ahead != entry.refusal.count]:
@@ -87,15 +87,15 @@ def wrong_last_sequence_captured(packets: PacketEvidence, params: Params) -> Ite
         yield from [passed(CLUSTER)] if any(readable_publishers(packets)) else no_publishes(packets)
 
 
-def _finding_captured(subject: Subject, refused_bies: list[RefusedBy], params: Params) -> Finding:
-    count = sum(refusal.refusal.count - refusal.refusal.ahead for refusal in refused_bies)
-    stored = sum(refusal.refusal.after_stored for refusal in refused_bies)
-    again = max(refusal.refusal.repeats for refusal in refused_bies)
-    refusals = [refusal.refusal for refusal in refused_bies]
+def _finding_captured(subject: Subject, refused_by: list[RefusedBy], params: Params) -> Finding:
+    count = sum(refusal.refusal.count - refusal.refusal.ahead for refusal in refused_by)
+    stored = sum(refusal.refusal.after_stored for refusal in refused_by)
+    again = max(refusal.refusal.repeats for refusal in refused_by)
+    refusals = [refusal.refusal for refusal in refused_by]
     by_id = any(refusal.err_code == _WRONG_ID for refusal in refusals)
     severity: Severity | None = None
     if stored:
-        view = max(refused_bies, key=lambda refusal: refusal.refusal.after_stored).view
+        view = max(refused_by, key=lambda refusal: refusal.refusal.after_stored).view
         cause = (
             f"{stored:,} of these {'repeats' if stored == 1 else 'repeat'} a message that had been stored, or got no"
             " reply yet, so it is there already"
@@ -107,14 +107,14 @@ def _finding_captured(subject: Subject, refused_bies: list[RefusedBy], params: P
         cause = (
             f"one expectation was refused {again:,} times: it probably tries again without reading where the stream is"
         )
-    elif _often(refused_bies) >= params.integer("burst"):
+    elif _per_ten_minutes(refused_by) >= params.integer("burst"):
         cause = "writers contend for the same sequence"
     else:
         severity, cause = Severity.INFO, "two writers at once, which is ordinary where they read again and try again"
     return failed(
         subject,
         f"{_publishes(count)} refused for an expected sequence or id ({refusals[0].description}): {cause}",
-        *(value for refusal in refused_bies for value in observed(refusal.view, **_figures(refusal))),
+        *(value for refusal in refused_by for value in observed(refusal.view, **_figures(refusal))),
         severity=severity,
         measured=(count, params.integer("repeats"), "count"),
         between=period(*refusals),
@@ -126,8 +126,8 @@ def _publishes(count: int) -> str:
     return "1 publish was" if count == 1 else f"{count:,} publishes were"
 
 
-def _often(refusals: list[RefusedBy]) -> float:
-    """How many in ten minutes; all of them where the capture is shorter."""
+def _per_ten_minutes(refusals: list[RefusedBy]) -> float:
+    """The number of refusals in ten minutes; all of them if the capture is shorter."""
     first = min(refusal.refusal.first_ns for refusal in refusals)
     last = max(refusal.refusal.last_ns for refusal in refusals)
     return total(refusals) * min(1.0, _TEN_MINUTES_NS / max(last - first, 1))

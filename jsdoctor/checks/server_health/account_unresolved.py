@@ -27,12 +27,12 @@ _FAILED = {
     "account-resolver-error": "its account resolver failed",
     "account-fetch-slow": "the JWT of the account took long to fetch",
 }
-_MANY = 3
+_MANY_LOGINS = 3
 
 
 @check("server_health.account_unresolved")
 def account_unresolved(claims: AccountClaims, connections: Connections | None, params: Params) -> Iterator[Finding]:
-    """A login that fails has no account in the server's list, but the JWT that its client gave."""
+    """Judge expiring JWTs, and failed logins whose JWT names an account that the server does not list."""
     by_account: dict[str, list[AccountUse]] = defaultdict(list)
     for use in claims.uses:
         by_account[use.account].append(use)
@@ -44,17 +44,17 @@ def account_unresolved(claims: AccountClaims, connections: Connections | None, p
             yield unknown(server.subject, "its closed connections or accounts were not listed", "see the gaps")
             continue
         logins = list(closed_within(server, params.integer("window")))
-        strange = [login for login in logins if login.issuer_account and login.issuer_account not in known]
+        unknown_logins = [login for login in logins if login.issuer_account and login.issuer_account not in known]
         redacted = sum(login.issuer_account is None for login in logins)
-        if strange:
-            accounts = most_common(str(login.issuer_account) for login in strange)
+        if unknown_logins:
+            accounts = most_common(str(login.issuer_account) for login in unknown_logins)
             yield failed(
                 server.subject,
-                f"{counted(len(strange), 'login')} failed of accounts that it does not know"
+                f"{counted(len(unknown_logins), 'login')} failed of accounts that it does not know"
                 f" ({accounts}): it has no JWT of them and could not fetch one, or they are those of another operator",
-                *observed_closings(server, strange),
-                severity=None if len(strange) >= _MANY else Severity.INFO,
-                measured=(len(strange), _MANY, "count"),
+                *observed_closings(server, unknown_logins),
+                severity=None if len(unknown_logins) >= _MANY_LOGINS else Severity.INFO,
+                measured=(len(unknown_logins), _MANY_LOGINS, "count"),
             )
         elif redacted:
             reason = f"the bundle has neither the JWTs of {counted(redacted, 'failed login')} nor their accounts"
@@ -64,7 +64,7 @@ def account_unresolved(claims: AccountClaims, connections: Connections | None, p
 
 
 def _expiry(uses: Sequence[AccountUse], within_ns: int) -> Finding:
-    """The end of its JWT, by the server that has the oldest one: the others may have a newer one already."""
+    """The finding on an account's JWT, by the server that has the one which expires first."""
     first = min(uses, key=lambda use: (use.expires is None, use.expires or use.at))
     if any(use.expired for use in uses) or (first.expires and first.expires <= first.at):
         servers = ", ".join(sorted(u.server for u in uses if u.expired or (u.expires and u.expires <= u.at)))
@@ -89,18 +89,18 @@ def _expiry(uses: Sequence[AccountUse], within_ns: int) -> Finding:
 
 @check("server_health.account_unresolved_logged", lines_of="any")
 def account_unresolved_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """A server fetches an account when its first client comes (server.go fetchRawAccountClaims)."""
+    """Report failed fetches; a server fetches an account when its first client connects (fetchRawAccountClaims)."""
     failures = bursts(logs, *_FAILED)
     expired = bursts(logs, "client-account-expired", subjects=client_of)
     for burst in failures:
         what = "; ".join(dict.fromkeys(_FAILED[occurrence.signature] for occurrence in burst.found))
-        then = "meanwhile its clients cannot log in there"
-        yield finding_of(burst, f"{what}{burst.in_brackets('reason')}: {burst.story}; {then}", _severity(logs, burst))
+        effect = "meanwhile its clients cannot log in there"
+        yield finding_of(burst, f"{what}{burst.in_brackets('reason')}: {burst.story}; {effect}", _severity(logs, burst))
     for burst in expired:
         yield finding_of(burst, f"the JWT of its account has expired, so it was disconnected: {burst.story}")
 
 
 def _severity(logs: LogEvidence, burst: Burst) -> Severity | None:
     only_slow = all(occurrence.signature == "account-fetch-slow" for occurrence in burst.found)
-    grave = burst.most >= _MANY or (is_recent(logs, burst) and not only_slow)
-    return None if grave else Severity.INFO
+    is_severe = burst.most >= _MANY_LOGINS or (is_recent(logs, burst) and not only_slow)
+    return None if is_severe else Severity.INFO

@@ -14,8 +14,8 @@ from jsdoctor.model.release import release, version_at
 from jsdoctor.model.server import Account, Accounts, ConnectedServer, Servers, Tier
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 
-_COUNTS_ITS_TIER = (2, 14, 6)
-"""From this version on, a cluster counts the consumers of a tier against its limit: before that, all of the stream."""
+_COUNTS_TIER_SINCE = (2, 14, 6)
+"""From this version on, a cluster counts only the consumers of a tier against its limit, before all of the stream."""
 
 
 @check("server_health.asset_limits")
@@ -26,9 +26,9 @@ def asset_limits(
     connected: ConnectedServer | None,
     params: Params,
 ) -> Iterator[Finding]:
-    """Limits of tiers hold for each number of replicas on its own (server: jetstream.go, checkStreamLimits).
+    """Judge the limits of accounts, or of their tiers, which are by number of replicas (server: checkStreamLimits).
 
-    Streams count for the whole account, consumers for each stream (server: consumer.go addConsumerWithAssignment).
+    Streams count in the whole account or tier, consumers in each stream (server: addConsumerWithAssignment).
     """
     near = params.number("near")
     by_account: dict[str, list[Stream]] = defaultdict(list)
@@ -37,7 +37,7 @@ def asset_limits(
     for account in accounts.accounts:
         streams = by_account.get(account.name, [])
         uneven = [s for s in streams if _counts_all_tiers(s, servers, connected)]
-        findings = [finding for tier in account.tiers for finding in _of_tier(account, tier, streams, near)]
+        findings = [finding for tier in account.tiers for finding in _tier_findings(account, tier, streams, near)]
         limited = any(tier.limits.max_streams > 0 or tier.limits.max_consumers > 0 for tier in account.tiers)
         if findings:
             yield max(findings, key=itemgetter(0))[1]
@@ -56,23 +56,25 @@ class _Use(NamedTuple):
     observed: Observation
 
 
-def _of_tier(account: Account, tier: Tier, streams: Sequence[Stream], near: float) -> Iterator[tuple[float, Finding]]:
-    """Each limit that it is near to: the share that is used, and what is to be said of it."""
+def _tier_findings(
+    account: Account, tier: Tier, streams: Sequence[Stream], near: float
+) -> Iterator[tuple[float, Finding]]:
+    """The limits that are used to `near` or more: the share that is used, and the finding."""
     for use in _uses(account, tier, streams):
         if use.limit > 0 and use.used >= near * use.limit:
             yield use.used / use.limit, _finding(account, tier, use, near)
 
 
 def _uses(account: Account, tier: Tier, streams: Sequence[Stream]) -> Iterator[_Use]:
-    limits, of = tier.limits, f" of tier {tier.name}" if tier.name else ""
-    what = f"{tier.streams:,} of {limits.max_streams:,} streams{of} are in use"
+    limits, tier_text = tier.limits, f" of tier {tier.name}" if tier.name else ""
+    what = f"{tier.streams:,} of {limits.max_streams:,} streams{tier_text} are in use"
     observed = Observation(account.source, f"{_path(tier)}streams", tier.streams, account.at)
     yield _Use("streams", tier.streams, limits.max_streams, what, observed)
     counted = [(count, stream) for stream in streams if (count := _consumers(stream, tier)) is not None]
     if counted:
         used, fullest = max(counted, key=itemgetter(0))
         limit, name = limits.max_consumers, fullest.name
-        what = f"{name} has {used:,} of the {limit:,} consumers{of} that the account allows each stream"
+        what = f"{name} has {used:,} of the {limit:,} consumers{tier_text} that the account allows each stream"
         yield _Use("consumers", used, limit, what, fullest.observed(f"{name}.state.consumer_count", used))
 
 
@@ -106,14 +108,16 @@ def _consumers(stream: Stream, tier: Tier) -> int | None:
 def _doubt(
     account: Account, tier: Tier, streams: Sequence[Stream], uneven: Sequence[Stream], near: float
 ) -> Finding | None:
-    """Why it is not evaluated how near the streams are to the limit of consumers; None where that shows."""
+    """`unknown` if it is not known how many consumers of the tier some stream has; else None."""
     limit = tier.limits.max_consumers
     if limit <= 0:
         return None
-    of = f" of tier {tier.name}" if tier.name else ""
+    tier_text = f" of tier {tier.name}" if tier.name else ""
     unseen = tier.consumers - sum(_consumers(stream, tier) or 0 for stream in streams)
     if unseen >= near * limit:
-        reason = f"{unseen:,} of {tier.consumers:,} consumers{of} are of streams that were not seen, and each stream"
+        reason = (
+            f"{unseen:,} of {tier.consumers:,} consumers{tier_text} are of streams that were not seen, and each stream"
+        )
         return unknown(
             account.subject, f"{reason} may have {limit:,}", "a login of the account that may list its streams"
         )
@@ -130,4 +134,4 @@ def _doubt(
 def _counts_all_tiers(stream: Stream, servers: Servers | None, connected: ConnectedServer | None) -> bool:
     """Whether the servers count consumers of all tiers against the limit of one (nats-server#8483)."""
     version = release(version_at(stream.answered_by, servers, connected))
-    return stream.is_clustered and () < version < _COUNTS_ITS_TIER
+    return stream.is_clustered and () < version < _COUNTS_TIER_SINCE

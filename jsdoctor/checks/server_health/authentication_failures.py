@@ -37,7 +37,7 @@ _REASONS = frozenset(
 
 @check("server_health.authentication_failures")
 def authentication_failures(connections: Connections, servers: Servers | None, params: Params) -> Iterator[Finding]:
-    """A server keeps the last 10,000 closed connections with the reason (server: monitor.go Connz)."""
+    """Judge the refused logins among the last 10,000 closed connections that a server keeps (monitor.go Connz)."""
     window_ns = params.integer("window")
     for server in connections.servers:
         if server.closed is None:
@@ -52,17 +52,18 @@ def authentication_failures(connections: Connections, servers: Servers | None, p
 
 def _finding(server: ServerConnections, refused: Sequence[ClientConnection], may_name: bool, params: Params) -> Finding:
     most = max(
-        _most(connection.ip for connection in refused), _most(connection.authorized_user for connection in refused)
+        _highest_count(connection.ip for connection in refused),
+        _highest_count(connection.authorized_user for connection in refused),
     )
     burst, limit = most >= params.integer("max_failures"), params.integer("max_failures")
-    strangers = all(not (connection.authorized_user or connection.lang) for connection in refused)
+    are_anonymous = all(not (connection.authorized_user or connection.lang) for connection in refused)
     return failed(
         server.subject,
         f"{counted(len(refused), 'login')} failed within {span(params.integer('window'))}, from"
         f" {most_common(connection.ip for connection in refused)}{_users(refused, may_name)}: "
         + (
             "none gave a name or a client library, as a port scan or a health check of the wrong kind does"
-            if strangers
+            if are_anonymous
             else "a client has the wrong credentials and tries again, or credentials are being guessed"
         ),
         *observed_closings(server, refused),
@@ -72,7 +73,7 @@ def _finding(server: ServerConnections, refused: Sequence[ClientConnection], may
     )
 
 
-def _most(values: Iterable[str]) -> int:
+def _highest_count(values: Iterable[str]) -> int:
     """Count of the most frequent value; unknown addresses and users are left out."""
     return max(Counter(value for value in values if value).values(), default=0)
 
@@ -84,24 +85,24 @@ def _users(refused: Sequence[ClientConnection], may_name: bool) -> str:
     return f", user {users}" if may_name else ", users not shown: in their place this version may have tokens"
 
 
-_CLIENT = (
+_CLIENT_SIGNATURES = (
     "client-login-refused",
     "client-login-refused-lower-case",
     "client-login-failed",
     "client-credentials-revoked",
 )
-_NO_CLIENT = ("EOF", "first record does not look like", "i/o timeout", "connection reset")
-"""What port scans and health checks of the wrong kind leave of a TLS handshake."""
+_NOT_A_CLIENT = ("EOF", "first record does not look like", "i/o timeout", "connection reset")
+"""Parts of reasons of failed TLS handshakes that port scans and wrong health checks cause."""
 
 
 @check("server_health.login_refused_logged", lines_of="any")
 def login_refused_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     """Every refused login is one line (client.go authViolation); from 2.11 on without a user where none was given."""
     for burst in bursts(logs, "login-refused", "tls-handshake-failed", subjects=by_server, calm=False):
-        lines = [item for item in burst.found if not any(word in item.value("reason") for word in _NO_CLIENT)]
+        lines = [item for item in burst.found if not any(word in item.value("reason") for word in _NOT_A_CLIENT)]
         if _are_many(lines, params):
             yield _finding_logged(burst, lines, params)
-    for burst in bursts(logs, *_CLIENT, subjects=client_of):
+    for burst in bursts(logs, *_CLIENT_SIGNATURES, subjects=client_of):
         message = f"its logins were refused: {burst.story}"
         yield finding_of(burst, message, None if burst.most >= params.integer("min_failures") else Severity.INFO)
 
@@ -122,7 +123,7 @@ def _most_logged(lines: Sequence[Occurrence], params: Params, field: str) -> int
 
 def _finding_logged(burst: Burst, lines: Sequence[Occurrence], params: Params) -> Finding:
     most = max(_most_logged(lines, params, "address"), _most_logged(lines, params, "user"))
-    grave = most >= params.integer("max_failures")
+    is_severe = most >= params.integer("max_failures")
     users = listed(line.value("user") for line in lines if line.value("user"))
     reasons = listed(line.value("reason") for line in lines if line.value("reason"))
     finding = finding_of(
@@ -132,13 +133,13 @@ def _finding_logged(burst: Burst, lines: Sequence[Occurrence], params: Params) -
         + (f", user {users}" if users else "")
         + (f", for {reasons}" if reasons else "")
         + ": a client has the wrong credentials and tries again, or credentials are being guessed",
-        None if grave else Severity.INFO,
+        None if is_severe else Severity.INFO,
     )
-    return msgspec.structs.replace(finding, measured=most, evidence=tuple(_shown(finding.evidence)))
+    return msgspec.structs.replace(finding, measured=most, evidence=tuple(_without_tokens(finding.evidence)))
 
 
-def _shown(lines: Sequence[Observation]) -> Iterator[Observation]:
-    """Servers before 2.11.2 write the token of a login by token into the line."""
+def _without_tokens(lines: Sequence[Observation]) -> Iterator[Observation]:
+    """The lines, cut before a login's token, which servers before 2.11.2 log."""
     for line in lines:
         before, token, _ = str(line.value).partition('Token "')
         yield msgspec.structs.replace(line, value=before + "Token") if token else line

@@ -26,7 +26,7 @@ def authentication_not_required(
     for server in known.values():
         if server.varz:
             own = connected if connected and connected.server_name == server.name else None
-            yield _of_server(server, server.varz, own)
+            yield _server_finding(server, server.varz, own)
         else:
             yield unknown(server.subject, "its variables were not read", "see the gaps of this run")
     if connected and connected.server_name not in known:
@@ -40,8 +40,8 @@ def authentication_not_required(
     yield from _unlimited(accounts.accounts if accounts else ())
 
 
-def _of_server(server: Server, varz: Varz, connected: ConnectedServer | None) -> Finding:
-    """With `no_auth_user` the variables report that authentication is required, and INFO that it is not."""
+def _server_finding(server: Server, varz: Varz, connected: ConnectedServer | None) -> Finding:
+    """Judge one server, by INFO where that is known: with `no_auth_user` only INFO shows that no login is needed."""
     tls = varz.tls_required or varz.tls_cert_not_after is not None
     if connected:
         auth, tls = connected.auth_required, tls or connected.tls_available
@@ -72,7 +72,7 @@ def is_local(host: str) -> bool:
 
 
 def _unlimited(accounts: tuple[Account, ...]) -> Iterator[Finding]:
-    """Only where several accounts share the servers: one without limits can then use up what the others need."""
+    """Judge the limits of accounts that share servers: one without limits can use up the storage of the others."""
     users = [a for a in accounts if a.tiers and any(tier.streams or tier.storage or tier.memory for tier in a.tiers)]
     in_domain = Counter(account.domain for account in users)
     for account in (user for user in users if in_domain[user.domain] > 1):
@@ -91,14 +91,14 @@ def _unlimited(accounts: tuple[Account, ...]) -> Iterator[Finding]:
 
 @check("server_health.authentication_not_required_declared", also_mounted=True)
 def authentication_not_required_declared(manifests: Manifests) -> Iterator[Finding]:
-    """No secret is quoted: the evidence is where it stands."""
+    """Judge declared servers and logins. The evidence is the place of a secret, not the secret."""
     for servers in manifests.servers:
-        yield _of_servers(servers)
+        yield _declared_servers_finding(servers)
     for login in manifests.logins:
-        yield _of_login(login)
+        yield _declared_login_finding(login)
 
 
-def _of_servers(servers: DeclaredServers) -> Finding:
+def _declared_servers_finding(servers: DeclaredServers) -> Finding:
     local = is_local(str(servers.get("host")))
     if servers.get("auth") is not True:
         if servers.get("auth") is None and (unsure := unclear(servers, "auth")):
@@ -126,7 +126,7 @@ def _of_servers(servers: DeclaredServers) -> Finding:
     return ("accounts" not in servers.settings and unclear(servers, "accounts")) or passed(servers.subject)
 
 
-def _of_login(login: DeclaredLogin) -> Finding:
+def _declared_login_finding(login: DeclaredLogin) -> Finding:
     if login.inline:
         keys = ", ".join(dict.fromkeys(key for key, _ in login.inline))
         text = f"a secret stands in the manifest itself ({keys}): put it into a Secret and name that"

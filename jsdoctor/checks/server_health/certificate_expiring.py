@@ -14,6 +14,8 @@ from jsdoctor.model.server import Server, Servers, Varz
 from jsdoctor.model.wording import counted, span
 
 _DAY = timedelta(days=1)
+_NEVER_YEAR = 1
+"""The year of Go's zero time, which means that there is no certificate."""
 
 
 class Certificate(msgspec.Struct, frozen=True):
@@ -27,7 +29,7 @@ class Certificate(msgspec.Struct, frozen=True):
 
 @check("server_health.certificate_expiring")
 def certificate_expiring(servers: Servers, params: Params) -> Iterator[Finding]:
-    """A server reads its certificates at the start or a reload, and shows the one in use, not the file (monitor.go)."""
+    """Judge the certificates in use: the files may be newer, as a server reads them at a start or reload only."""
     warn_ns, fail_ns = params.integer("warn_left"), params.integer("min_left")
     for server in servers.servers:
         varz = server.varz
@@ -42,7 +44,7 @@ def certificate_expiring(servers: Servers, params: Params) -> Iterator[Finding]:
             severity = Severity.CRITICAL if expired else None if left_ns <= fail_ns else Severity.WARNING
             yield failed(
                 server.subject,
-                "; ".join(map(_words, late)),
+                "; ".join(map(_certificate_text, late)),
                 *(server.observed(certificate.path, certificate.not_after) for certificate in late),
                 server.observed("now", server.varz.now if server.varz else None),
                 severity=severity,
@@ -70,7 +72,7 @@ def _certificates(server: Server, varz: Varz) -> Iterator[Certificate]:
         ("WebSocket", "websocket.tls_cert_not_after", varz.websocket and varz.websocket.tls_cert_not_after),
     )
     for listener, path, not_after in listeners:
-        if not_after and not_after.year != 1:
+        if not_after and not_after.year != _NEVER_YEAR:
             yield Certificate(listener, path, not_after, not_after - now)
 
 
@@ -83,7 +85,7 @@ def _ns(duration: timedelta) -> int:
     return duration // timedelta(microseconds=1) * 1000
 
 
-def _words(certificate: Certificate) -> str:
+def _certificate_text(certificate: Certificate) -> str:
     when, name = f"{certificate.not_after:%Y-%m-%d %H:%M} UTC", f"its certificate for {certificate.listener}"
     refused = "refused by every side that verifies it"
     if certificate.left <= timedelta():

@@ -22,18 +22,18 @@ from jsdoctor.model.wording import counted
 
 _TURNED_AWAY = "Maximum Connections Exceeded"
 _ACCOUNT_FULL = "Maximum Account Connections Exceeded"
-_OURS = 2
+_OWN_CONNECTIONS = 2
 """Connections that this run itself may have opened and closed between its samples."""
 
-_ENOUGH = 10
-"""With fewer closed connections, no clients are named: the list is older than the second sample."""
+_MIN_NAMED = 10
+"""With fewer closed connections no clients are named, as the list was read before the second sample."""
 
 
 @check("server_health.connection_flood", compares_samples=True)
 def connection_flood(
     servers: Servers, trend: ServerTrend | None, connections: Connections | None, params: Params
 ) -> Iterator[Finding]:
-    """Churn costs every server: it checks each login, and the whole cluster receives each subscription."""
+    """Judge used connections and churn: each new client costs a login, and its subscriptions go to all servers."""
     histories = {history.last.name: history for history in (trend.servers if trend else ())}
     lists = {listed.server: listed for listed in (connections.servers if connections else ())}
     for server in servers.servers:
@@ -45,13 +45,15 @@ def connection_flood(
         findings = [
             *_full(server, server.varz, closed, params),
             *_account_full(server, closed),
-            *_churning(server, server.varz, _churn(histories.get(server.name), closed, params), closed, params),
+            *_churn_finding(
+                server, server.varz, _churn_per_s(histories.get(server.name), closed, params), closed, params
+            ),
         ]
         yield max(findings, key=lambda f: (f.severity or Severity.WARNING).rank) if findings else passed(server.subject)
 
 
 def _full(server: Server, varz: Varz, closed: Sequence[ClientConnection], params: Params) -> Iterator[Finding]:
-    """`max_connections` counts clients only; routes, gateways and leaf nodes are apart."""
+    """A finding if clients reach `max_connections`, which does not count routes, gateways and leaf nodes."""
     turned_away = [connection for connection in closed if connection.reason == _TURNED_AWAY]
     used = varz.connections / varz.max_connections if varz.max_connections > 0 else 0.0
     full = bool(turned_away) or used >= params.number("max_used")
@@ -63,7 +65,7 @@ def _full(server: Server, varz: Varz, closed: Sequence[ClientConnection], params
         server.subject,
         f"{varz.connections:,} of at most {varz.max_connections:,} connections are open: "
         + (now if full else "at the limit new ones are turned away")
-        + _from(turned_away),
+        + _origin_text(turned_away),
         server.observed("connections", varz.connections),
         server.observed("max_connections", varz.max_connections),
         *_closings(server, turned_away),
@@ -73,22 +75,22 @@ def _full(server: Server, varz: Varz, closed: Sequence[ClientConnection], params
 
 
 def _account_full(server: Server, closed: Sequence[ClientConnection]) -> Iterator[Finding]:
-    """The server does not show what an account may have. Other accounts get in."""
+    """A finding for clients that were refused by the limit of their account, which the server does not report."""
     turned_away = [connection for connection in closed if connection.reason == _ACCOUNT_FULL]
     if turned_away:
         yield failed(
             server.subject,
             f"{counted(len(turned_away), 'client')} turned away lately, as their account had as many"
-            f" connections as it may{_from(turned_away)}",
+            f" connections as it may{_origin_text(turned_away)}",
             *_closings(server, turned_away),
             measured=(len(turned_away), 0, "count"),
         )
 
 
-def _churn(history: ServerHistory | None, closed: Sequence[ClientConnection], params: Params) -> float:
-    """Connections per second that were opened and closed: between the samples, else from the list of closed ones.
+def _churn_per_s(history: ServerHistory | None, closed: Sequence[ClientConnection], params: Params) -> float:
+    """Connections per second that were opened and closed: by the list of closed ones, or more between the samples.
 
-    Some dozen clients that reconnect once, as behind a proxy that restarts, are a high rate in a second or two only.
+    Samples count from `min_between` on: dozens of clients that reconnect once are a high rate for seconds only.
     """
     window_ns = params.integer("window")
     by_list = len(closed) / (window_ns / 1e9) if window_ns else 0.0
@@ -97,20 +99,20 @@ def _churn(history: ServerHistory | None, closed: Sequence[ClientConnection], pa
     first, last = history.first.varz, history.last.varz
     came = last.total_connections - first.total_connections
     stayed = max(0, last.connections - first.connections)
-    replaced = came - stayed - _OURS
+    replaced = came - stayed - _OWN_CONNECTIONS
     return max(by_list, replaced / history.elapsed_s) if replaced >= params.integer("min_between") else by_list
 
 
-def _churning(
+def _churn_finding(
     server: Server, varz: Varz, per_s: float, closed: Sequence[ClientConnection], params: Params
 ) -> Iterator[Finding]:
     if per_s < params.number("warn_rate"):
         return
-    heavy, many = per_s >= params.number("max_rate"), len(closed) >= _ENOUGH
+    heavy, many = per_s >= params.number("max_rate"), len(closed) >= _MIN_NAMED
     rate = f"{per_s:,.0f}" if per_s >= 1 else f"{per_s:.1f}"
     yield failed(
         server.subject,
-        f"{rate} clients a second connect and leave again{_from(closed) if many else ''}: each of them costs a"
+        f"{rate} clients a second connect and leave again{_origin_text(closed) if many else ''}: each of them costs a"
         " login, and the cluster learns each of their subscriptions",
         server.observed("total_connections", varz.total_connections),
         server.observed("connections", varz.connections),
@@ -120,8 +122,8 @@ def _churning(
     )
 
 
-def _from(closed: Sequence[ClientConnection]) -> str:
-    """Where they come from, and why they were closed."""
+def _origin_text(closed: Sequence[ClientConnection]) -> str:
+    """The addresses and accounts of closed connections, as half a sentence."""
     addresses = most_common(connection.ip for connection in closed)
     accounts = most_common(connection.account for connection in closed)
     return f", from {addresses}" + (f", account {accounts}" if accounts else "") if closed else ""
@@ -138,8 +140,8 @@ def _closings(server: Server, closed: Sequence[ClientConnection]) -> Iterator[Ob
 
 _UNABLE = ("connection-not-accepted", "listener-failed")
 _FULL = ("connection-refused-server-full", "connection-refused-account-full", "connection-refused-tls-rate")
-_EVERYBODY = (*_UNABLE, "connection-refused-server-full", "client-refused-full")
-_WHY = {
+_ALL_REFUSED = (*_UNABLE, "connection-refused-server-full", "client-refused-full")
+_REASONS = {
     "connection-refused-server-full": "max_connections of the server was reached",
     "connection-refused-account-full": "the connections that an account may have were used up",
     "connection-refused-tls-rate": "more TLS connections came in a second than the server takes",
@@ -152,21 +154,21 @@ _WHY = {
 
 @check("server_health.connection_flood_logged", lines_of="any")
 def connection_flood_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """Connections that come and go in order are not logged at the usual level; what was refused is."""
+    """Report refused connections; those that come and go in order are not logged at the usual level."""
     log_bursts = [
         *bursts(logs, *_UNABLE, *_FULL, subjects=by_server, calm=False),
         *bursts(logs, "client-refused-full", "client-refused-account-full", subjects=client_of),
     ]
     for burst in log_bursts:
         unable = any(occurrence.signature in _UNABLE for occurrence in burst.found)
-        yield finding_of(burst, _words(burst), Severity.ERROR if unable and is_recent(logs, burst) else None)
+        yield finding_of(burst, _refusals_text(burst), Severity.ERROR if unable and is_recent(logs, burst) else None)
 
 
-def _words(burst: Burst) -> str:
-    why = "; ".join(dict.fromkeys(_WHY[occurrence.signature] for occurrence in burst.found))
+def _refusals_text(burst: Burst) -> str:
+    why = "; ".join(dict.fromkeys(_REASONS[occurrence.signature] for occurrence in burst.found))
     who = f", from {burst.values('address')}" if burst.values("address") else ""
     reasons = [dict(line.fields).get("reason", "") for occurrence in burst.found for line in occurrence.exemplars]
     reason = f" ({reasons[-1]})" if any(reasons) else ""
-    all_of_them = any(occurrence.signature in _EVERYBODY for occurrence in burst.found)
-    then = ". Meanwhile no other client could connect, operators included" if all_of_them else ""
-    return f"{why}{reason}: {burst.story}{who}{then}"
+    all_of_them = any(occurrence.signature in _ALL_REFUSED for occurrence in burst.found)
+    effect = ". Meanwhile no other client could connect, operators included" if all_of_them else ""
+    return f"{why}{reason}: {burst.story}{who}{effect}"

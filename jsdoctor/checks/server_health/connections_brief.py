@@ -33,9 +33,9 @@ _BROKEN = {
 """The server or the network ended it. Slow readers are JSD806's, refused logins JSD809's, limits JSD845's."""
 _RESETS = ("Read Error", "Write Error")
 _ENDED_ITSELF = "Client Closed"
-"""The client closed it in order, or its process ended: the server receives the same for both."""
+"""The client closed it in order, or its process ended: the server does not distinguish these."""
 _TYPES = ("", "nats")
-"""Browsers and devices come and go as people use them: of theirs, one reason counts only."""
+"""Types of connections that are judged. Of WebSocket and MQTT only `Duplicate Client ID` counts: users come and go."""
 _OWN_NAME = "jsdoctor"
 
 
@@ -54,7 +54,7 @@ class _Closing(msgspec.Struct, frozen=True):
 
 @check("server_health.connections_brief")
 def connections_brief(connections: Connections, params: Params) -> Iterator[Finding]:
-    """The lists of all servers count together: a client of a cluster reconnects to any of them."""
+    """Judge each client by the lists of all servers together, as it reconnects to any server of its cluster."""
     closings: dict[Subject, list[_Closing]] = defaultdict(list)
     open_now: dict[Subject, int] = defaultdict(int)
     for server in connections.servers:
@@ -67,20 +67,20 @@ def connections_brief(connections: Connections, params: Params) -> Iterator[Find
             closings[_client(closing.connection)].append(closing)
         yield passed(server.subject)
     every_open_listed = all(server.open is not None for server in connections.servers)
-    for client, of_client in closings.items():
-        broken = [closing for closing in of_client if closing.connection.reason in _BROKEN]
+    for client, client_closings in closings.items():
+        broken = [closing for closing in client_closings if closing.connection.reason in _BROKEN]
         times = _in_succession(broken)
         if times >= params.integer("often"):
-            yield _broken(client, broken, times, (open_now[client] if every_open_listed else None), params)
+            yield _broken_finding(client, broken, times, (open_now[client] if every_open_listed else None), params)
             continue
-        brief = [c for c in of_client if c.lived_ns < params.integer("short") and _is_late(c, params)]
+        brief = [c for c in client_closings if c.lived_ns < params.integer("short") and _is_late(c, params)]
         times = _in_succession(brief)
         if times >= params.integer("many"):
-            yield _brief(client, brief, times, params)
+            yield _brief_finding(client, brief, times, params)
 
 
 def _closings(server: ServerConnections, params: Params) -> Iterator[_Closing]:
-    """Of clients that logged in: what only opens the port, as a load balancer does, sends no library."""
+    """The closings to judge, of clients that named their library: load balancers that only open the port do not."""
     for connection in closed_within(server, params.integer("window")):
         if connection.start is None or connection.stop is None or connection.name == _OWN_NAME:
             continue
@@ -90,7 +90,7 @@ def _closings(server: ServerConnections, params: Params) -> Iterator[_Closing]:
 
 
 def _client(connection: ClientConnection) -> Subject:
-    """Whoever has the same name; without one, who has the same address."""
+    """The client of a connection: connections with the same name, or without one the same address, are one client."""
     return Subject(kind="client", account=connection.account, name=connection.name or connection.ip)
 
 
@@ -99,7 +99,7 @@ def _is_late(closing: _Closing, params: Params) -> bool:
 
 
 def _in_succession(closings: Sequence[_Closing]) -> int:
-    """How many of them began after another one had ended: clients that lose their connections together count as one."""
+    """How many connections followed one another: connections that were lost together count as one."""
     times, last_stop = 0, None
     for closing in sorted(closings, key=lambda each: each.stop):
         if last_stop is None or closing.start >= last_stop:
@@ -107,10 +107,12 @@ def _in_succession(closings: Sequence[_Closing]) -> int:
     return times
 
 
-def _broken(client: Subject, closings: Sequence[_Closing], times: int, open_now: int | None, params: Params) -> Finding:
-    """A warning where each client of that name lost its connection so often: of many that share it, some always do.
+def _broken_finding(
+    client: Subject, closings: Sequence[_Closing], times: int, open_now: int | None, params: Params
+) -> Finding:
+    """A warning if each open client of that name lost its connection `often`, else an info.
 
-    Jobs that end with unread messages reset their connections, so that resets must be more frequent than jobs.
+    Jobs that end with unread messages reset their connections: resets count only if there are `many` lately.
     """
     often = params.integer("often")
     resets = [closing for closing in closings if closing.connection.reason in _RESETS]
@@ -130,7 +132,7 @@ def _broken(client: Subject, closings: Sequence[_Closing], times: int, open_now:
     )
 
 
-def _brief(client: Subject, closings: Sequence[_Closing], times: int, params: Params) -> Finding:
+def _brief_finding(client: Subject, closings: Sequence[_Closing], times: int, params: Params) -> Finding:
     lives = sorted(closing.lived_ns for closing in closings)
     return failed(
         client,
@@ -144,7 +146,7 @@ def _brief(client: Subject, closings: Sequence[_Closing], times: int, params: Pa
 
 
 def _observed(closings: Sequence[_Closing]) -> Iterator[Observation]:
-    """What each server lists of them."""
+    """The observations on these closings, by server."""
     by_server: dict[str, list[_Closing]] = defaultdict(list)
     for closing in closings:
         by_server[closing.server.server].append(closing)
@@ -153,7 +155,7 @@ def _observed(closings: Sequence[_Closing]) -> Iterator[Observation]:
 
 
 _CLOSED = ("connection-closed-for-good", "connection-closed-for-good-in-java")
-_THEN = (
+_EFFECT = (
     "a client that has used up its attempts to reconnect closes the connection and does not come back before the"
     " application is started again, unless the application closed it itself"
 )
@@ -161,11 +163,11 @@ _THEN = (
 
 @check("server_health.connections_brief_logged", lines_of="clients")
 def connections_brief_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
-    """While an application ends, its own threads may still log it: what goes on for a while does not end."""
+    """Report uses of closed connections; a warning if they last, as threads of an ending application log some."""
     for burst in bursts(logs, *_CLOSED, subjects=client_of, calm=False):
         lasting = burst.count >= params.integer("closed_often") and _lasts(burst, params.integer("closed_for"))
         severity = None if lasting and is_recent(logs, burst) else Severity.INFO
-        yield detailed_finding(burst, "it uses a connection that is closed", _THEN, severity)
+        yield detailed_finding(burst, "it uses a connection that is closed", _EFFECT, severity)
 
 
 def _lasts(burst: Burst, for_ns: int) -> bool:

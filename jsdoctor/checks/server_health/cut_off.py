@@ -20,7 +20,7 @@ _LIMITS = {
     "No Responders Requires Headers": "a client requests the status of no responders, and takes no headers, in which"
     " it would be",
 }
-"""A client of NATS ran into a limit. Each closing costs it its connection and what was on its way."""
+"""Reasons with which a client of NATS exceeded a limit: it loses its connection and the messages in flight."""
 _STRANGERS = {
     "Parse Error": "what came is not the protocol of NATS, as from an HTTP health check or a scan of ports",
     "Protocol Violation": "what came is not the protocol of NATS, or a client has an error",
@@ -30,12 +30,12 @@ _STRANGERS = {
     "TLS Handshake Failure": "a client without TLS, with a certificate that one side does not trust, or a health check"
     " that only opens a connection",
 }
-"""Mostly something that is no client of NATS."""
+"""Reasons that are mostly caused by something that is no client of NATS."""
 
 
 @check("server_health.cut_off")
 def cut_off(connections: Connections, params: Params) -> Iterator[Finding]:
-    """A server keeps the last 10,000 closed connections with the reason (server: monitor.go Connz)."""
+    """Judge the reasons of the last 10,000 closed connections that a server keeps (server: monitor.go Connz)."""
     window_ns = params.integer("window")
     for server in connections.servers:
         if server.closed is None:

@@ -24,31 +24,31 @@ _SLOW = {
 }
 
 
-_AT_A_START = 5
-"""A start and a stop access all stores at once, which is normal; this many times `lines` is not normal there either."""
+_START_FACTOR = 5
+"""Factor of `lines` for lines of starts and stops, in which all stores are accessed at once."""
 
 
 @check("server_health.disk_slow_logged", lines_of="servers")
 def disk_slow_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
-    """Each line stands for seconds in which the server did nothing else for that connection or stream."""
-    later = {burst.subject for burst in bursts(logs, *_SLOW, subjects=by_server)}
+    """Judge lines about slow operations; each is for seconds in which a connection or stream waited."""
+    outside_starts = {burst.subject for burst in bursts(logs, *_SLOW, subjects=by_server)}
     for burst in bursts(logs, *_SLOW, subjects=by_server, calm=False):
         long_ns = burst.largest("took") or 0
         only_snapshots = all(occurrence.signature == "meta-snapshot-took" for occurrence in burst.found)
-        if only_snapshots and (long_ns < params.integer("snapshot") or burst.subject not in later):
+        if only_snapshots and (long_ns < params.integer("snapshot") or burst.subject not in outside_starts):
             continue
-        yield _finding(burst, long_ns, params, burst.subject in later)
+        yield _finding(burst, long_ns, params, burst.subject in outside_starts)
 
 
-def _finding(burst: Burst, long_ns: int, params: Params, later: bool) -> Finding:
+def _finding(burst: Burst, long_ns: int, params: Params, outside_starts: bool) -> Finding:
     what = ", ".join(dict.fromkeys(_SLOW[occurrence.signature] for occurrence in burst.found))
-    lines = params.integer("lines") * (1 if later else _AT_A_START)
-    grave = burst.most >= lines or (later and long_ns >= params.integer("long"))
+    lines = params.integer("lines") * (1 if outside_starts else _START_FACTOR)
+    is_severe = burst.most >= lines or (outside_starts and long_ns >= params.integer("long"))
     at_most = f", up to {span(long_ns // 1_000_000 * 1_000_000)} at a time" if long_ns else ""
-    where = "" if later else ", all of it while it started or stopped"
+    where = "" if outside_starts else ", all of it while it started or stopped"
     return finding_of(
         burst,
         f"it was slow at {what}{at_most} ({burst.story}{where}): a slow disk, too little processor time, or a machine"
         " that was paused",
-        None if grave else Severity.INFO,
+        None if is_severe else Severity.INFO,
     )

@@ -1,4 +1,4 @@
-"""JSD816: a file store limit that its server's disk does not bear out.
+"""JSD816: a file store limit that does not fit the disk of its server.
 
 From manifests: a file store limit that is not set, or leaves no room on its volume.
 """
@@ -14,16 +14,16 @@ from jsdoctor.model.manifest import DeclaredServers, Manifests
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import UNLIMITED, Servers
 
-_UNITS = (1_000_000, 1 << 20)
-"""People write limits in megabytes or more; three quarters of what is free on a disk is no whole number of those."""
+_USUAL_UNITS = (1_000_000, 1 << 20)
+"""Configured limits are multiples of one of these; 75 % of the free space of a disk is not."""
 
 
 @check("server_health.file_store_limit")
 def file_store_limit(servers: Servers) -> Iterator[Finding]:
-    """Without max_file_store the limit is 75 % of the space that is free at the start (server: jetstream.go).
+    """Find limits below what is stored, as a restart without max_file_store causes up to 2.12.
 
-    A server does not report whether its limit was configured, nor how large its disk is. What can be seen is a limit
-    below what is stored already: up to 2.12 a restart does that when there is no max_file_store.
+    Without it the limit is 75 % of the space that is free at the start (server: jetstream.go). Servers report neither
+    whether it is set nor the size of the disk.
     """
     for server in servers.servers:
         stats = server.jetstream
@@ -40,7 +40,7 @@ def file_store_limit(servers: Servers) -> Iterator[Finding]:
                 server.observed("version", server.version),
                 measured=(stats.storage, limit, "bytes"),
             )
-        elif all(limit % unit for unit in _UNITS):
+        elif all(limit % unit for unit in _USUAL_UNITS):
             yield unknown(
                 server.subject,
                 f"its limit of {limit:,} bytes may be three quarters of what was free on the disk when it started: a"
@@ -51,7 +51,7 @@ def file_store_limit(servers: Servers) -> Iterator[Finding]:
             yield passed(server.subject)
 
 
-_NETWORK = ("nfs", "efs", "azurefile", "filestore", "cephfs", "gluster", "smb", "s3")
+_NETWORK_STORAGE = ("nfs", "efs", "azurefile", "filestore", "cephfs", "gluster", "smb", "s3")
 
 
 @check("server_health.file_store_limit_declared", also_mounted=True)
@@ -68,7 +68,7 @@ def file_store_limit_declared(manifests: Manifests, params: Params) -> Iterator[
         if unsure := unclear(servers, "max_file_store", "volume_bytes"):
             yield unsure
         elif servers.get("volume_bytes"):
-            yield _on_volume(servers, largest)
+            yield _volume_finding(servers, largest)
         elif servers.get("max_file_store") is None:
             yield failed(
                 servers.subject,
@@ -81,24 +81,24 @@ def file_store_limit_declared(manifests: Manifests, params: Params) -> Iterator[
             yield passed(servers.subject)
 
 
-def _on_volume(servers: DeclaredServers, largest: float) -> Finding:
+def _volume_finding(servers: DeclaredServers, largest: float) -> Finding:
     volume, limit = servers.get("volume_bytes"), servers.get("max_file_store")
     share = (volume if limit is None else limit) / volume
     storage_class = servers.get("storage_class")
     if share > largest:
-        whence = (
+        limit_text = (
             "fileStore.maxSize is not set, so the limit is the size of the volume" if limit is None else "the limit"
         )
         more = "" if limit is None else f" is {share:.0%} of the volume"
         return failed(
             servers.subject,
-            f"{whence}{more}: Raft logs and indexes need room beside the messages, and the disk is full before"
+            f"{limit_text}{more}: Raft logs and indexes need room beside the messages, and the disk is full before"
             f" the limit is reached; set fileStore.maxSize to {int(volume * largest) >> 20:,}Mi or less",
             servers.at("max_file_store", "volume_bytes").shows(f"volume: {volume:,} bytes"),
             severity=Severity.ERROR if share > 1 else Severity.WARNING,
             measured=(share, largest, "ratio"),
         )
-    if storage_class and any(kind in storage_class.lower() for kind in _NETWORK):
+    if storage_class and any(kind in storage_class.lower() for kind in _NETWORK_STORAGE):
         return failed(
             servers.subject,
             f"storage class {storage_class!r} looks like a network file system: locks and flushes are not those"

@@ -21,9 +21,9 @@ from jsdoctor.model.server import Server, Servers
 
 @check("server_health.jetstream_disabled")
 def jetstream_disabled(servers: Servers, params: Params) -> Iterator[Finding]:
-    """A server switches JetStream off when it cannot write or was removed (server: jetstream.go DisableJetStream).
+    """Find servers that switched JetStream off, as they could not write or were removed (DisableJetStream).
 
-    Servers without JetStream in a JetStream cluster are legal and have the same jsz. Their health check passes.
+    Servers without JetStream in a JetStream cluster are legal and have the same jsz, but their health check passes.
     """
     peers = {peer.name for server in servers.servers if server.meta for peer in server.meta.replicas}
     outside = _outsiders(servers)
@@ -41,7 +41,7 @@ def jetstream_disabled(servers: Servers, params: Params) -> Iterator[Finding]:
 
 
 def _running(server: Server, leader: Server | None, start_up_ns: int) -> Finding:
-    """`leader`: of a meta group that does not count this server."""
+    """Judge a server with JetStream. `leader`: the leader of the meta group if that does not count this server."""
     if leader is None:
         return passed(server.subject)
     uptime = uptime_ns(server)
@@ -96,43 +96,42 @@ _CAUSES = {
     "jetstream-write-forbidden": "it may not write to its store directory",
     "jetstream-restart-failed": "it could not start again",
 }
-_LATER_US = 5_000_000
+_SHUTDOWN_US = 5_000_000
 
 
 _READMITTED_NS = 360_000_000_000
-"""A leader ignores a removed server for five minutes. The sixth is for its next sign of life."""
+"""A leader ignores a removed server for five minutes, and adds it at its next heartbeat: a minute more."""
 
 
 def _outsiders(servers: Servers) -> dict[str, Server]:
-    """By name, servers that follow a meta leader which does not know them, in every sample; each with that leader."""
+    """By name, servers that follow a meta leader which does not list them in any sample; each with that leader."""
     leaders: dict[str, Server] = {}
     for group in meta_groups(servers):
-        samples = [_of_sample(sample) for sample in group.samples]
+        samples = [_outsiders_in_sample(sample) for sample in group.samples]
         leaders |= {name: leader for name, leader in samples[-1].items() if all(name in sample for sample in samples)}
     return leaders
 
 
-def _of_sample(sample: Sequence[Server]) -> dict[str, Server]:
+def _outsiders_in_sample(sample: Sequence[Server]) -> dict[str, Server]:
     leaders = {server.name: server for server in sample if server.meta and server.meta.leader == server.name}
     return {
         server.name: leader
         for server in sample
         if server.meta and (leader := leaders.get(server.meta.leader)) and not server.shares_its_name
-        if server is not leader and not _knows(leader, server.name)
+        if server is not leader and not _may_know(leader, server.name)
     }
 
 
-def _knows(leader: Server, name: str) -> bool:
-    """A leader that was just restarted does not know the names of all its peers: any of them may be this one."""
+def _may_know(leader: Server, name: str) -> bool:
+    """Whether a leader lists a server, or a peer whose name it does not know yet, which may be that server."""
     peers = leader.meta.replicas if leader.meta else ()
     return any(peer.name == name or peer.name.startswith(UNKNOWN_NAME) for peer in peers)
 
 
 def _readmission(leader: Server, uptime_ns: int) -> str:
-    """What makes an outsider a member, by the version of its leader and its own uptime, as a sentence.
+    """How an outsider becomes a member, by the leader's version and its own uptime, as a sentence.
 
-    A server that was removed was started again after that, so its uptime is less than the time since. Source:
-    server: raft.go trackPeer, peerRemoveTimeout.
+    A removed server was started after its removal (server: raft.go trackPeer, peerRemoveTimeout).
     """
     version = release(leader.version)
     if version and not (version >= (2, 11, 2) or (2, 10, 28) <= version < (2, 11)):
@@ -163,7 +162,7 @@ def disabled_logged(logs: LogEvidence) -> Iterator[Finding]:
             + (" It stays off until the server is started again" if lasting else " The server was started again since"),
             None if lasting else ended,
         )
-    silent = [run for run in logs.runs if _went_on(run) and run.server not in explained]
+    silent = [run for run in logs.runs if _ran_on_without_jetstream(run) and run.server not in explained]
     for run in {run.server: run for run in silent}.values():
         later = run is not logs.runs_of(run.server)[-1]
         line = run.exemplar
@@ -181,12 +180,14 @@ def disabled_logged(logs: LogEvidence) -> Iterator[Finding]:
         )
 
 
-def _went_on(run: ProcessRun) -> bool:
+def _ran_on_without_jetstream(run: ProcessRun) -> bool:
     stopped = run.jetstream_stopped
-    return stopped is not None and (_by_reload(run) or (run.last is not None and run.last.us - stopped.us > _LATER_US))
+    return stopped is not None and (
+        _by_reload(run) or (run.last is not None and run.last.us - stopped.us > _SHUTDOWN_US)
+    )
 
 
 def _by_reload(run: ProcessRun) -> bool:
-    """A server that stops reloads nothing: the lines of a reload end right after those of the shutdown."""
+    """Whether a reload stopped JetStream: its last line is right after the shutdown, and a stopping server has none."""
     stopped, reloaded = run.jetstream_stopped, run.reloaded
-    return stopped is not None and reloaded is not None and 0 <= reloaded.us - stopped.us <= _LATER_US
+    return stopped is not None and reloaded is not None and 0 <= reloaded.us - stopped.us <= _SHUTDOWN_US

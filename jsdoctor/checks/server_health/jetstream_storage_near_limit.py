@@ -1,4 +1,4 @@
-"""JSD802: JetStream storage of a server or an account that is nearly used up or nearly promised away.
+"""JSD802: JetStream storage of a server or an account that is nearly used up or nearly reserved.
 
 From logs: a server's or an account's storage limit was reached, as servers and applications logged it.
 """
@@ -23,7 +23,7 @@ from jsdoctor.model.server import UNLIMITED, Account, Accounts, JetStreamStats, 
 def jetstream_storage_near_limit(
     servers: Servers | None, accounts: Accounts | None, params: Params
 ) -> Iterator[Finding]:
-    """Three limits are often taken for each other: the server's, the account's, the stream's (that one is JSD602's)."""
+    """Judge the storage limits of servers and accounts; JSD602 judges those of streams."""
     judged = False
     for server in servers.servers if servers else ():
         if server.jetstream is None:
@@ -49,19 +49,19 @@ def _judged(holder: Server | Account, fills: Iterable[ServerLimitUse], params: P
     allotted = worst.kind == "reserved" and isinstance(holder, Account)
     return failed(
         holder.subject,
-        "; ".join(_words(holder, fill, fail_at) for fill in sorted(late, key=lambda f: -f.ratio)),
+        "; ".join(_message(holder, fill, fail_at) for fill in sorted(late, key=lambda f: -f.ratio)),
         *(observation for fill in late for observation in _evidence(holder, fill)),
         severity=None if full else Severity.INFO if allotted else Severity.WARNING,
         measured=(worst.ratio, limit, "ratio"),
     )
 
 
-def _words(holder: Server | Account, fill: ServerLimitUse, fail_at: float) -> str:
-    of = "server" if isinstance(holder, Server) else "account"
-    text = f"{fill.value:,} of the {of}'s {fill.limit:,} bytes of {fill.what} are {fill.kind}"
+def _message(holder: Server | Account, fill: ServerLimitUse, fail_at: float) -> str:
+    owner = "server" if isinstance(holder, Server) else "account"
+    text = f"{fill.value:,} of the {owner}'s {fill.limit:,} bytes of {fill.what} are {fill.kind}"
     if fill.kind == "reserved":
         return f"{text} by max_bytes of its streams: a stream that requests more than the rest is refused"
-    code = "10023" if of == "server" else "10002"
+    code = "10023" if owner == "server" else "10002"
     if fill.ratio >= fail_at:
         now = "publishes are" if fill.ratio >= 1 else "soon publishes will be"
         return f"{text}: {now} refused (error {code}) whatever the limits of the stream"
@@ -102,9 +102,9 @@ def storage_limit_logged(logs: LogEvidence) -> Iterator[Finding]:
             for burst in bursts(logs, *_CLIENT, subjects=client_of)
         ),
     ]
-    for burst, what, answer in result:
-        then = f"; every publish beyond it gets {answer}, and health checks stay ok" if answer else ""
-        yield finding_of(burst, f"{what}: {burst.story}{then}", None if is_recent(logs, burst) else Severity.WARNING)
+    for burst, what, error_text in result:
+        effect = f"; every publish beyond it gets {error_text}, and health checks stay ok" if error_text else ""
+        yield finding_of(burst, f"{what}: {burst.story}{effect}", None if is_recent(logs, burst) else Severity.WARNING)
 
 
 class ServerLimitUse(msgspec.Struct, frozen=True):
@@ -122,8 +122,8 @@ class ServerLimitUse(msgspec.Struct, frozen=True):
         return self.value / self.limit
 
 
-def _real(limit: int) -> bool:
-    """0, -1 and the unsigned -1 of some servers all mean that there is no limit."""
+def _is_limited(limit: int) -> bool:
+    """Whether there is a limit: 0, -1 and the unsigned -1 of some servers mean none."""
     return 0 < limit < UNLIMITED
 
 
@@ -136,14 +136,14 @@ def of_server(stats: JetStreamStats) -> Iterator[ServerLimitUse]:
         ("file storage", config.max_storage, stats.storage, stats.reserved_storage, "storage"),
         ("memory", config.max_memory, stats.memory, stats.reserved_memory, "memory"),
     ):
-        if _real(limit):
+        if _is_limited(limit):
             yield ServerLimitUse(what, "used", name, used, limit)
             if reserved < UNLIMITED:
                 yield ServerLimitUse(what, "reserved", f"reserved_{name}", reserved, limit)
 
 
 def of_account(account: Account) -> Iterator[ServerLimitUse]:
-    """The limits of an account, or of its tiers: of all copies for what is used, of one for what is reserved."""
+    """The limits of an account, or of its tiers: times the copies for what is used, of one copy for reservations."""
     for tier in account.tiers:
         of_tier = f" of tier {tier.name}" if tier.name else ""
         all_copies = f"{of_tier}, all copies together," if tier.copies > 1 else of_tier
@@ -151,7 +151,7 @@ def of_account(account: Account) -> Iterator[ServerLimitUse]:
             ("file storage", tier.limits.max_storage, tier.storage, tier.reserved_storage, "storage"),
             ("memory", tier.limits.max_memory, tier.memory, tier.reserved_memory, "memory"),
         ):
-            if _real(limit):
+            if _is_limited(limit):
                 yield ServerLimitUse(what + all_copies, "used", name, used, limit * tier.copies)
                 if reserved < UNLIMITED:
                     yield ServerLimitUse(what + of_tier, "reserved", f"reserved_{name}", reserved, limit)

@@ -18,7 +18,7 @@ _NS_PER_US = 1_000
 
 @check("server_health.messages_traced_logged", lines_of="servers")
 def messages_traced_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
-    """Connections ping every two minutes, so the first and the last traced ping show how long a trace lasted."""
+    """Judge how long servers traced, by the first and the last traced ping: connections ping every two minutes."""
     for trace in bursts(logs, "ping-traced", subjects=by_server, calm=False):
         yield _finding(trace, is_recent(logs, trace), params.integer("lasting"))
 

@@ -28,7 +28,7 @@ _EFFECTS = (
 def permissions_violated_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     """Each refusal is one line of the server (client.go), and one error that the client may log."""
     for burst in bursts(logs, *_SIGNATURES, subjects=_login, calm=False):
-        yield finding_of(burst, _message(burst), None if _is_grave(burst, params) else Severity.INFO)
+        yield finding_of(burst, _message(burst), None if _is_severe(burst, params) else Severity.INFO)
 
 
 def _login(fields: Mapping[str, str], logged_by: str) -> Subject:
@@ -36,19 +36,19 @@ def _login(fields: Mapping[str, str], logged_by: str) -> Subject:
     return Subject(kind="client", name=fields.get("user") or fields.get("address") or logged_by)
 
 
-def _is_grave(burst: Burst, params: Params) -> bool:
+def _is_severe(burst: Burst, params: Params) -> bool:
     lines = {prefix: sum(line.count for line in burst.found if _prefix(line) == prefix) for prefix, _ in _EFFECTS}
     used_up = any(occurrence.signature == _USED_UP for occurrence in burst.found)
     return used_up or bool(lines[_ACKNOWLEDGEMENTS]) or sum(lines.values()) >= params.integer("min_violations")
 
 
 def _prefix(line: Occurrence) -> str | None:
-    """How the subject begins, if it is one of JetStream's. nats.py repeats the server's error in lower case."""
+    """The JetStream prefix of the refused subject, or None; in any case, as nats.py logs it in lower case."""
     return next((prefix for prefix, _ in _EFFECTS if line.value("reason").upper().startswith(prefix)), None)
 
 
 def _message(burst: Burst) -> str:
-    """A limit of subscriptions is one of each connection, and its line names no subject."""
+    """The message, with the effects of refused JetStream subjects and of used-up subscriptions."""
     used_up = (
         "its connection has as many subscriptions as it may, and further ones are refused; many clients disconnect"
     )

@@ -12,15 +12,15 @@ from jsdoctor.model.manifest import DeclaredServers
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers
 
-_SEEN = (("max_payload", "max_payload"), ("max_file_store", "max_storage"), ("max_memory_store", "max_memory"))
-"""Settings that a server reports as well: in the file, and in its replies."""
+_COMPARED = (("max_payload", "max_payload"), ("max_file_store", "max_storage"), ("max_memory_store", "max_memory"))
+"""Settings that a server also reports: their names in the file, and in its replies."""
 
 _NOT_READ = "allow `get` on configmaps; of a file in a Secret, compare its time with config_load_time of /varz"
 
 
 @check("server_health.pod_configuration")
 def pod_configuration(kubernetes: KubernetesFacts, servers: Servers, params: Params) -> Iterator[Finding]:
-    """Kubernetes takes a minute or two to bring a change to the pods, and a reloader a moment more."""
+    """Compare the time of the mounted configuration with that of the last load, after a `grace` for the update."""
     grace = timedelta(seconds=params.number("grace") / 1_000_000_000)
     shown = {server.name: server for server in servers.servers}
     for pod in kubernetes.pods:
@@ -48,7 +48,8 @@ def _finding(facts: KubernetesFacts, pod: ServerPod, configuration: PodConfigura
     changed = configuration.changed or facts.at
     loaded = (server.varz.config_load_time if server.varz else None) or changed
     differing = [
-        f"{name} is {value:,} there and {runs:,} here" for name, value, runs in _values(configuration.servers, server)
+        f"{name} is {value:,} there and {runs:,} here"
+        for name, value, runs in _differing_values(configuration.servers, server)
     ]
     known = f": {'; '.join(differing)}" if differing else ", and which settings differ cannot be seen"
     return failed(
@@ -63,14 +64,14 @@ def _finding(facts: KubernetesFacts, pod: ServerPod, configuration: PodConfigura
     )
 
 
-def _values(file: DeclaredServers, server: Server) -> Iterator[tuple[str, int, int]]:
+def _differing_values(file: DeclaredServers, server: Server) -> Iterator[tuple[str, int, int]]:
     stats, varz = server.jetstream, server.varz
     runs = {
         "max_payload": varz.max_payload if varz else None,
         "max_storage": stats.config.max_storage if stats and stats.config else None,
         "max_memory": stats.config.max_memory if stats and stats.config else None,
     }
-    for name, reported in _SEEN:
+    for name, reported in _COMPARED:
         stated, value = file.get(name), runs[reported]
         if isinstance(stated, int) and value is not None and stated != value:
             yield name, stated, value

@@ -11,14 +11,14 @@ from jsdoctor.model.kubernetes import KubernetesFacts, ServerPod
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import UNLIMITED, JetStreamStats, Server, Servers
 
-_HOW = "allow `get` on pods/proxy, or give a NATS login"
+_HOW_TO_GET = "allow `get` on pods/proxy, or give a NATS login"
 _REPORTS_GOMEMLIMIT = (2, 11, 2)
 """From this version on all report it; 2.10.28 and 2.10.29 do, too (server: monitor.go Varz)."""
 
 
 @check("server_health.pod_memory")
 def pod_memory(kubernetes: KubernetesFacts, servers: Servers | None, params: Params) -> Iterator[Finding]:
-    """A container without a limit has nothing to keep to."""
+    """Judge pods whose container has a memory limit."""
     shown = {server.name: server for server in servers.servers} if servers else {}
     for pod in kubernetes.pods:
         if pod.container.memory_limit and not pod.deleting:
@@ -31,11 +31,11 @@ def _judged(facts: KubernetesFacts, pod: ServerPod, server: Server | None, share
     if (memory := _memory_store(facts, pod, server, seen)) is not None:
         return memory
     reported = server.varz.gomemlimit if server and server.varz else 0
-    own = reported or _declared(pod, server)
-    if own is None:
+    go_limit = reported or _declared(pod, server)
+    if go_limit is None:
         reason = "GOMEMLIMIT comes from a Secret or ConfigMap, and the server does not report it"
         return unknown(pod.subject, reason, f"kubectl exec {pod.name} -c {pod.container.name} -- printenv GOMEMLIMIT")
-    if not own:
+    if not go_limit:
         return failed(
             pod.subject,
             f"its container may use {limit:,} bytes and GOMEMLIMIT is not set: Go frees memory as if it had all"
@@ -45,38 +45,38 @@ def _judged(facts: KubernetesFacts, pod: ServerPod, server: Server | None, share
             measured=(0, int(limit * share), "bytes"),
             remedy={**facts.remedy},
         )
-    if own > limit * share:
+    if go_limit > limit * share:
         return failed(
             pod.subject,
-            f"GOMEMLIMIT is {own:,} bytes, {own / limit:.0%} of the {limit:,} that its container may use: Go"
+            f"GOMEMLIMIT is {go_limit:,} bytes, {go_limit / limit:.0%} of the {limit:,} that its container may use: Go"
             " does not free memory in time, and Kubernetes ends the server (OOMKilled)",
             seen,
-            server.observed("gomemlimit", own)
+            server.observed("gomemlimit", go_limit)
             if server and reported
-            else facts.observed(f"pods.{pod.name}.container.go_memory_limit", own),
-            measured=(own, int(limit * share), "bytes"),
+            else facts.observed(f"pods.{pod.name}.container.go_memory_limit", go_limit),
+            measured=(go_limit, int(limit * share), "bytes"),
             remedy={**facts.remedy},
         )
     if _stats(server) is None:
-        return unknown(pod.subject, "how much JetStream may store in memory is not known", _HOW)
+        return unknown(pod.subject, "how much JetStream may store in memory is not known", _HOW_TO_GET)
     return passed(pod.subject)
 
 
 def _declared(pod: ServerPod, server: Server | None) -> int | None:
-    """GOMEMLIMIT of the container; None if it comes from elsewhere and this server would not report it."""
+    """GOMEMLIMIT of the container, 0: not set; None if it comes from elsewhere and the server cannot report it."""
     declared = pod.container.go_memory_limit
     reports = server is not None and server.varz is not None and release_of(pod, server) >= _REPORTS_GOMEMLIMIT
     return 0 if declared is None and reports else declared
 
 
 def _stats(server: Server | None) -> JetStreamStats | None:
-    """JetStream of a server as far as its limits are known; also of one that has none."""
+    """The JetStream figures of a server, if they have its limits or JetStream is off; else None."""
     stats = server.jetstream if server else None
     return stats if stats is not None and (stats.disabled or stats.config is not None) else None
 
 
 def _memory_store(facts: KubernetesFacts, pod: ServerPod, server: Server | None, seen: Observation) -> Finding | None:
-    """JetStream may store more in memory than there is. Without streams in memory this is a matter of the future."""
+    """A finding if JetStream may store more in memory than its container has; an info if nothing uses it yet."""
     stats = _stats(server)
     if server is None or stats is None or stats.config is None or stats.disabled:
         return None
@@ -86,10 +86,10 @@ def _memory_store(facts: KubernetesFacts, pod: ServerPod, server: Server | None,
     used = max(stats.memory, stats.reserved_memory)
     configuration = facts.configuration_of(pod)
     chosen = configuration is not None and configuration.servers.get("max_memory_store") is not None
-    whence = "" if chosen or configuration is None else ", three quarters of the node's as max_memory_store is not set"
+    default = "" if chosen or configuration is None else ", three quarters of the node's as max_memory_store is not set"
     return failed(
         pod.subject,
-        f"JetStream may store {allowed:,} bytes in memory{whence}, and its container may use {limit:,}:"
+        f"JetStream may store {allowed:,} bytes in memory{default}, and its container may use {limit:,}:"
         f" Kubernetes ends the server before JetStream refuses a message; {used:,} are in use or reserved by streams",
         seen,
         server.observed("config.max_memory", allowed),

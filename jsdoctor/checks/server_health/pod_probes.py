@@ -13,15 +13,15 @@ from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.wording import counted
 
-_BEYOND = (ProbeScope.META_GROUP, ProbeScope.ASSETS)
-"""What other servers decide, too: no restart of this one makes it well."""
+_BEYOND_SERVER = (ProbeScope.META_GROUP, ProbeScope.ASSETS)
+"""Scopes that depend on other servers as well, so that a restart of this one does not help."""
 
 
 @check("server_health.pod_probes")
 def pod_probes(
     kubernetes: KubernetesFacts, servers: Servers | None, snapshots: SnapshotSeries | None
 ) -> Iterator[Finding]:
-    """The startup probe may judge streams, as the chart's does: a server that starts has no clients to lose."""
+    """Judge liveness and readiness probes. The startup probe may judge streams: a starting server has no clients."""
     shown = {server.name: server for server in servers.servers} if servers else {}
     for pod in kubernetes.pods:
         liveness, readiness = pod.container.liveness, pod.container.readiness
@@ -29,7 +29,7 @@ def pod_probes(
             continue
         server = shown.get(pod.name)
         scope = liveness.scope_at(release_of(pod, server)) if liveness else ProbeScope.PROCESS
-        if liveness is not None and scope in _BEYOND:
+        if liveness is not None and scope in _BEYOND_SERVER:
             group = "the meta group has no leader"
             assets = f"any one of the streams and consumers on it is not current, or {group}"
             cause = assets if liveness.scope is ProbeScope.ASSETS else group
@@ -37,13 +37,13 @@ def pod_probes(
                 pod.subject,
                 f"its liveness probe ({liveness.path}) fails while {cause}, and after"
                 f" {liveness.period_s * liveness.failures} s Kubernetes restarts it, although a restart fixes neither"
-                f"{_state(pod, server, snapshots)}",
+                f"{_state_text(pod, server, snapshots)}",
                 kubernetes.observed(f"pods.{pod.name}.container.liveness.path", liveness.path),
                 measured=(liveness.scope.value, ProbeScope.JETSTREAM.value, None),
                 remedy={**kubernetes.remedy},
             )
         elif readiness is not None and readiness.scope is ProbeScope.ASSETS:
-            yield _hides(kubernetes, pod, readiness, server, snapshots)
+            yield _readiness_finding(kubernetes, pod, readiness, server, snapshots)
         elif scope is ProbeScope.SERVER:
             reason = "its liveness probe judges the meta group up to 2.10, and its version is not known"
             yield unknown(pod.subject, reason, "allow `get` on pods/proxy, or give a NATS login")
@@ -51,10 +51,10 @@ def pod_probes(
             yield passed(pod.subject)
 
 
-def _hides(
+def _readiness_finding(
     facts: KubernetesFacts, pod: ServerPod, probe: ContainerProbe, server: Server | None, seen: SnapshotSeries | None
 ) -> Finding:
-    """It matters where the server has a replica of something that others have, too."""
+    """Judge a readiness probe that judges streams: a fault if the server has replicated streams or consumers."""
     stats = server.jetstream if server else None
     if stats is None:
         reason = f"its readiness probe ({probe.path}) judges streams, and whether it has any is not known"
@@ -65,15 +65,15 @@ def _hides(
         pod.subject,
         f"its readiness probe ({probe.path}) fails while any one of the replicas on it is not current, or"
         " the meta group has no leader, and Services leave it out: clients lose a server that works"
-        f"{_state(pod, server, seen)}",
+        f"{_state_text(pod, server, seen)}",
         facts.observed(f"pods.{pod.name}.container.readiness.path", probe.path),
         measured=(probe.scope.value, ProbeScope.META_GROUP.value, None),
         remedy={**facts.remedy},
     )
 
 
-def _state(pod: ServerPod, server: Server | None, seen: SnapshotSeries | None) -> str:
-    """What is at stake now: what it leads, and whether the probe fails just now."""
+def _state_text(pod: ServerPod, server: Server | None, seen: SnapshotSeries | None) -> str:
+    """Half a sentence: how many streams the server leads, and whether its health check fails now."""
     streams = seen.last.led_streams() if seen else ()
     led = sum(1 for stream in streams if stream.cluster is not None and stream.cluster.leader == pod.name)
     leads = f"; it leads {counted(led, 'stream')}" if led else ""

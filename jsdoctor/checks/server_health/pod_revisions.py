@@ -16,7 +16,7 @@ from jsdoctor.model.wording import span
 
 @check("server_health.pod_revisions")
 def pod_revisions(kubernetes: KubernetesFacts, params: Params) -> Iterator[Finding]:
-    """While the newest pod is young, a roll-out is taken to be under way."""
+    """Compare the revisions of pods; while the newest pod is young, a roll-out may be under way."""
     grace = timedelta(seconds=params.number("roll_out") / 1_000_000_000)
     for owner, pods in kubernetes.groups().items():
         known = [pod for pod in pods if pod.revision]

@@ -13,30 +13,30 @@ from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.wording import counted
 
 _NS_PER_S = 1_000_000_000
-_SETTINGS = {"lame_duck_duration": 120, "lame_duck_grace_period": 10}
-"""Both settings of lame duck mode, and what servers take in seconds where they are not set (server: const.go)."""
+_LAME_DUCK_DEFAULTS_S = {"lame_duck_duration": 120, "lame_duck_grace_period": 10}
+"""The settings of lame duck mode, and their defaults in seconds (server: const.go)."""
 
 
 @check("server_health.pod_shutdown")
 def pod_shutdown(kubernetes: KubernetesFacts, servers: Servers | None, params: Params) -> Iterator[Finding]:
-    """In lame duck mode a server ignores SIGTERM (server: signal.go), so only the grace period ends it early."""
+    """Compare the grace period with the time that a stop takes; lame duck mode ignores SIGTERM (server: signal.go)."""
     margin = int(params.number("margin") / _NS_PER_S)
     shown = {server.name: server for server in servers.servers} if servers else {}
     for pod in kubernetes.pods:
         if pod.shutdown is None or pod.deleting:
             continue
         if not pod.shutdown.lame_duck:
-            yield _plain(kubernetes, pod, pod.shutdown)
+            yield _plain_finding(kubernetes, pod, pod.shutdown)
             continue
         configuration = kubernetes.configuration_of(pod)
-        if configuration is None or configuration.servers.unclear & _SETTINGS.keys():
+        if configuration is None or configuration.servers.unclear & _LAME_DUCK_DEFAULTS_S.keys():
             reason = "it is stopped in lame duck mode, and its configuration, which has the duration, was not read"
             yield unknown(pod.subject, reason, "allow `get` on configmaps, or see lame_duck_duration in its file")
         else:
-            yield _lame_duck(kubernetes, pod, configuration, shown.get(pod.name), margin)
+            yield _lame_duck_finding(kubernetes, pod, configuration, shown.get(pod.name), margin)
 
 
-def _plain(facts: KubernetesFacts, pod: ServerPod, shutdown: Shutdown) -> Finding:
+def _plain_finding(facts: KubernetesFacts, pod: ServerPod, shutdown: Shutdown) -> Finding:
     hook = shutdown.before_s + shutdown.after_s
     if shutdown.grace_s > hook:
         return passed(pod.subject)
@@ -51,12 +51,12 @@ def _plain(facts: KubernetesFacts, pod: ServerPod, shutdown: Shutdown) -> Findin
     )
 
 
-def _lame_duck(
+def _lame_duck_finding(
     facts: KubernetesFacts, pod: ServerPod, configuration: PodConfiguration, server: Server | None, margin: int
 ) -> Finding:
     """A server closes a client each second, more where there are too many for the duration (server.go lameDuckMode)."""
     shutdown = pod.shutdown or Shutdown()
-    duration, quiet = (_seconds(configuration, name) for name in _SETTINGS)
+    duration, quiet = (_seconds(configuration, name) for name in _LAME_DUCK_DEFAULTS_S)
     longest = max(shutdown.before_s + duration, shutdown.before_s + shutdown.after_s)
     if shutdown.grace_s >= longest + margin:
         return passed(pod.subject)
@@ -82,7 +82,7 @@ def _lame_duck(
 
 
 def _keeps_jetstream(version: str) -> bool:
-    """Whether JetStream runs until the server ends (server.go runLameDuckMode); before, it ends with the begin."""
+    """Whether JetStream runs until the end of lame duck mode; older servers stop it first (runLameDuckMode)."""
     known = release(version)
     return known >= (2, 15, 3) or (2, 14, 10) <= known < (2, 15)
 
@@ -93,4 +93,4 @@ def _grace(facts: KubernetesFacts, pod: ServerPod, shutdown: Shutdown) -> Observ
 
 def _seconds(configuration: PodConfiguration, name: str) -> int:
     stated = configuration.servers.get(name)
-    return _SETTINGS[name] if stated is None else -(-int(stated) // _NS_PER_S)
+    return _LAME_DUCK_DEFAULTS_S[name] if stated is None else -(-int(stated) // _NS_PER_S)

@@ -17,12 +17,12 @@ _MESHES = {
     Mesh.ISTIO: ("", "TCP", "connections hang until the client gives up"),
     Mesh.LINKERD: (" 10 s", "opaque", "clients with a shorter timeout (nats.go: 2 s) do not connect"),
 }
-"""How long the proxy waits, what a port is to be declared as, and what happens without that."""
+"""By mesh: how long its proxy waits, what a port must be declared as, and what happens without that."""
 
 
 @check("server_health.pod_sidecar")
 def pod_sidecar(kubernetes: KubernetesFacts) -> Iterator[Finding]:
-    """Only pods in which the proxy runs, whatever injection their namespace requests."""
+    """Judge pods in which the proxy runs, whatever injection their namespace requests."""
     for pod in kubernetes.pods:
         if pod.sidecar is not None and not pod.deleting:
             shown = kubernetes.observed(f"pods.{pod.name}.sidecar", pod.sidecar.mesh)
@@ -31,7 +31,7 @@ def pod_sidecar(kubernetes: KubernetesFacts) -> Iterator[Finding]:
 
 @check("server_health.pod_sidecar_declared")
 def pod_sidecar_declared(manifests: Manifests) -> Iterator[Finding]:
-    """Only templates that have the proxy or request it themselves: a namespace is another object."""
+    """Judge templates that contain the proxy or request it; a request by their namespace is not read."""
     for workload in manifests.sidecars:
         shown = workload.place.shows(workload.sidecar.mesh)
         yield _judged(workload.subject, workload.sidecar, shown, "give the manifests of its Services in the same run")
@@ -59,5 +59,5 @@ def _judged(subject: Subject, sidecar: Sidecar, shown: Observation, how_to_get: 
 
 
 def _shown(port: SidecarPort, declared: str) -> str:
-    by = " and ".join(port.undeclared) or "any Service"
-    return f"port {port.number} is not declared as {declared} by {by}"
+    undeclared_by = " and ".join(port.undeclared) or "any Service"
+    return f"port {port.number} is not declared as {declared} by {undeclared_by}"

@@ -17,20 +17,20 @@ _FAILED = ("Startup probe failed", "Liveness probe failed")
 
 @check("server_health.pod_startup")
 def pod_startup(kubernetes: KubernetesFacts, servers: Servers | None, params: Params) -> Iterator[Finding]:
-    """What happened counts before what may happen."""
+    """Judge each pod: by a start that a probe ended lately, else by the time that its probe allows for a start."""
     recent = timedelta(seconds=params.number("recent") / 1_000_000_000)
     shown = {server.name: server for server in servers.servers} if servers else {}
     for pod in kubernetes.pods:
-        probe = _first(pod)
+        probe = _deciding_probe(pod)
         if pod.deleting or probe is None:
             continue
-        if (why := _ended_by(kubernetes, pod, recent)) is not None:
-            yield _ended(kubernetes, pod, probe, why)
+        if (why := _probe_failure(kubernetes, pod, recent)) is not None:
+            yield _ended_finding(kubernetes, pod, probe, why)
         else:
             yield _judged(kubernetes, pod, probe, shown.get(pod.name), params)
 
 
-def _first(pod: ServerPod) -> ContainerProbe | None:
+def _deciding_probe(pod: ServerPod) -> ContainerProbe | None:
     """The probe that decides how long a start may take: the liveness probe waits for a startup probe."""
     probe = pod.container.startup or pod.container.liveness
     # Until its store is read a server opens no port for clients and fails every health check; /varz and / respond.
@@ -38,8 +38,8 @@ def _first(pod: ServerPod) -> ContainerProbe | None:
     return probe if waits else None
 
 
-def _ended_by(facts: KubernetesFacts, pod: ServerPod, recent: timedelta) -> str | None:
-    """The event of a probe for which a run ended lately."""
+def _probe_failure(facts: KubernetesFacts, pod: ServerPod, recent: timedelta) -> str | None:
+    """The message of the probe that ended a run lately, or None."""
     server = pod.container
     if not server.restarts or server.ended_at is None or facts.at - server.ended_at > recent:
         return None
@@ -50,7 +50,7 @@ def _ended_by(facts: KubernetesFacts, pod: ServerPod, recent: timedelta) -> str 
     return None
 
 
-def _ended(facts: KubernetesFacts, pod: ServerPod, probe: ContainerProbe, why: str) -> Finding:
+def _ended_finding(facts: KubernetesFacts, pod: ServerPod, probe: ContainerProbe, why: str) -> Finding:
     server = pod.container
     return failed(
         pod.subject,

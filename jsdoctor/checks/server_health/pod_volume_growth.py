@@ -13,7 +13,7 @@ from jsdoctor.model.server import JetStreamStats, Server, Servers
 
 @check("server_health.volume_can_grow")
 def volume_can_grow(kubernetes: KubernetesFacts, servers: Servers, params: Params) -> Iterator[Finding]:
-    """Only a volume that is nearly full: a storage class that cannot expand is a choice until then."""
+    """Judge volumes that are nearly full; until then a storage class that cannot expand is a choice."""
     fraction = params.number("warn_fraction")
     shown = {server.name: server for server in servers.servers}
     for pod in kubernetes.pods:
@@ -29,7 +29,7 @@ def volume_can_grow(kubernetes: KubernetesFacts, servers: Servers, params: Param
 def _judged(facts: KubernetesFacts, pod: ServerPod, server: Server, stats: JetStreamStats, fraction: float) -> Finding:
     if facts.claims is None:
         return unknown(pod.subject, "the login may not list claims", "allow `list` on persistentvolumeclaims")
-    claim = _store(facts, pod, stats)
+    claim = _store_claim(facts, pod, stats)
     if claim is None or not claim.bytes:
         return unknown(pod.subject, "which volume has its store, or how large it is, is not known", "kubectl get pvc")
     if stats.storage < fraction * claim.bytes:
@@ -53,13 +53,13 @@ def _judged(facts: KubernetesFacts, pod: ServerPod, server: Server, stats: JetSt
     )
 
 
-def _store(facts: KubernetesFacts, pod: ServerPod, stats: JetStreamStats) -> VolumeClaim | None:
-    """The claim that is mounted over the store directory; the only one, where mounts or the directory are not shown."""
+def _store_claim(facts: KubernetesFacts, pod: ServerPod, stats: JetStreamStats) -> VolumeClaim | None:
+    """The claim that is mounted at the store directory; if mounts or directory are not shown, the only claim."""
     claims = {claim.name: claim for claim in facts.claims or () if claim.name in pod.claims}
     directory = stats.config.store_dir if stats.config else None
     if not directory or not pod.mounts:
         return next(iter(claims.values())) if len(claims) == 1 else None
-    over = [
+    exceeding = [
         (path, name) for name, path in pod.mounts.items() if f"{directory}/".startswith(f"{path.removesuffix('/')}/")
     ]
-    return claims.get(max(over)[1]) if over else None
+    return claims.get(max(exceeding)[1]) if exceeding else None

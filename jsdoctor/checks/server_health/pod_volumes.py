@@ -11,7 +11,7 @@ from jsdoctor.model.kubernetes import KubernetesFacts
 
 @check("server_health.volume_claims_bound")
 def volume_claims_bound(kubernetes: KubernetesFacts) -> Iterator[Finding]:
-    """The phase of each PersistentVolumeClaim of a server pod."""
+    """Judge the phase of each PersistentVolumeClaim of a server pod."""
     claims = {claim.name: claim for claim in kubernetes.claims or ()}
     for pod in kubernetes.pods:
         for name in pod.claims:

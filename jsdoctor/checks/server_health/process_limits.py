@@ -10,13 +10,13 @@ from jsdoctor.model.host import HostFacts, ServerProcess
 from jsdoctor.model.params import Params
 
 _MIN_PERIODS = 10
-"""A limit is enforced every 100 ms as a rule: that is a second of work. Periods without work do not count."""
+"""Fewest periods that are judged: a second of work, as a period is 100 ms by default. Idle periods do not count."""
 _HOW_TO_COMPARE = "run --this-host with --samples 2 and an --interval of 5s or more"
 
 
 @check("server_health.open_files_near_limit")
 def open_files_near_limit(host: HostFacts, params: Params) -> Iterator[Finding]:
-    """Open files and connections of each server against its soft limit."""
+    """Compare the open files and connections of each server with its soft limit."""
     share_allowed = params.number("max_share")
     for number, server in enumerate(host.last.processes):
         if server.open_files is None or not server.max_open_files:
@@ -38,7 +38,7 @@ def open_files_near_limit(host: HostFacts, params: Params) -> Iterator[Finding]:
 
 @check("server_health.processor_limit_reached")
 def processor_limit_reached(host: HostFacts, params: Params) -> Iterator[Finding]:
-    """How often the processor limit of its cgroup stopped each server between two readings."""
+    """Judge how often the processor limit of its cgroup stopped each server between two readings."""
     share_allowed = params.number("max_share")
     earlier = {server.pid: server for server in host.readings[0].processes} if len(host.readings) > 1 else {}
     for number, server in enumerate(host.last.processes):
@@ -67,7 +67,7 @@ def processor_limit_reached(host: HostFacts, params: Params) -> Iterator[Finding
 
 
 def _since(before: ServerProcess | None, periods: int, throttled: int) -> tuple[int, int] | None:
-    """Periods, and those in which the limit was reached, since the first reading; None where there is none."""
+    """Periods, and throttled periods, since the first reading; None if there is no first reading of the process."""
     if before is None or before.cpu_periods is None or before.cpu_throttled is None:
         return None
     return periods - before.cpu_periods, throttled - before.cpu_throttled

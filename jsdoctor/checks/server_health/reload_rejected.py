@@ -14,7 +14,7 @@ from jsdoctor.model.log import LogEvidence, Occurrence
 
 @check("server_health.reload_rejected_logged", lines_of="servers")
 def reload_rejected_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """Whoever reloads with a signal sees no error: the log is the only place (signal.go handleSignals)."""
+    """Report refused reloads: after a signal only the log shows the error (server: signal.go handleSignals)."""
     log_bursts = bursts(logs, "reload-refused", calm=False)
     intervals = logs.intervals_of("reload-refused")
     pending = {(interval.logged_by, interval.fields) for interval in intervals if interval.resolved is None}
@@ -22,17 +22,18 @@ def reload_rejected_logged(logs: LogEvidence) -> Iterator[Finding]:
     for burst in log_bursts:
         open_ = [occurrence for occurrence in burst.found if (occurrence.logged_by, occurrence.fields) in pending]
         reasons = dict.fromkeys(reason for occurrence in open_ or burst.found if (reason := _reason(occurrence)))
-        over = not open_ and all((occurrence.logged_by, occurrence.fields) in resolved for occurrence in burst.found)
+        solved = not open_ and all((occurrence.logged_by, occurrence.fields) in resolved for occurrence in burst.found)
         blind = index_of(logs).lacks_level(burst.subject.name, "INF")
         yield finding_of(
             burst,
-            f"it refused to reload its configuration, {'; '.join(reasons)} ({burst.story}); {_then(over, blind)}",
-            Severity.INFO if over else None,
+            f"it refused to reload its configuration, {'; '.join(reasons)} ({burst.story}); {_effect(solved, blind)}",
+            Severity.INFO if solved else None,
         )
 
 
-def _then(over: bool, blind: bool) -> str:
-    if over:
+def _effect(solved: bool, blind: bool) -> str:
+    """What follows from a refused reload. `over`: a later one succeeded; `blind`: the log could not show that."""
+    if solved:
         return "a later reload or start succeeded"
     settings = "it goes on with its old settings; the next start uses the file as it is now"
     if blind:

@@ -23,8 +23,8 @@ from jsdoctor.model.server import Server, Servers, Varz
 from jsdoctor.model.trend import ServerTrend
 from jsdoctor.model.wording import counted
 
-_ENOUGH = 3
-"""Of fewer servers none can be called the odd one."""
+_MIN_SERVERS = 3
+"""With fewer servers of a cluster none is compared with their mean."""
 
 
 @check("server_health.resources_high")
@@ -47,7 +47,7 @@ def resources_high(
             *_subscriptions(server, server.varz, clients.get(server.name), params),
             *_assets(server, params),
             *_outlier(server, servers, params),
-            *_crowded(server, servers, params),
+            *_many_clients(server, servers, params),
         ]
         worst = max(
             findings, key=lambda f: (f.outcome is Outcome.FAIL, (f.severity or Severity.WARNING).rank), default=None
@@ -89,7 +89,7 @@ def _processor(server: Server, readings: Sequence[Server], params: Params) -> It
 
 
 def _memory(server: Server, readings: Sequence[Server], params: Params) -> Iterator[Finding]:
-    """Near GOMEMLIMIT the server collects garbage all the time; past it, the container's own limit comes next."""
+    """A finding if memory is near GOMEMLIMIT in every sample: Go then spends its time on garbage collection."""
     shares = _shares(readings, lambda varz: varz.mem / varz.gomemlimit if varz.gomemlimit else 0.0)
     limit = params.number("max_memory")
     if min(shares) < limit or server.varz is None:
@@ -107,23 +107,23 @@ def _memory(server: Server, readings: Sequence[Server], params: Params) -> Itera
 def _subscriptions(
     server: Server, varz: Varz, clients: Sequence[ClientConnection] | None, params: Params
 ) -> Iterator[Finding]:
-    """The limit is one for each connection, not for the server as a whole (server: client.go subsAtLimit)."""
+    """A finding for the connection with most subscriptions: the limit is one of each connection (subsAtLimit)."""
     if varz.max_subscriptions <= 0:
         return
     if clients is None:
         reason = f"a connection may have {varz.max_subscriptions:,} subscriptions, and its connections were not read"
         yield unknown(server.subject, reason, "see the gaps of this run")
         return
-    greediest = max(clients, key=lambda client: client.subscriptions, default=None)
-    if greediest is None:
+    largest = max(clients, key=lambda client: client.subscriptions, default=None)
+    if largest is None:
         return
-    used = greediest.subscriptions / varz.max_subscriptions
+    used = largest.subscriptions / varz.max_subscriptions
     if used >= params.number("max_subscriptions"):
         yield failed(
             server.subject,
-            f"{name_of(greediest)} has {counted(greediest.subscriptions, 'subscription')}, and a connection may"
+            f"{name_of(largest)} has {counted(largest.subscriptions, 'subscription')}, and a connection may"
             f" have {varz.max_subscriptions:,} (max_subscriptions): at the limit what it subscribes is refused",
-            server.observed(f"connz[cid {greediest.cid}].subscriptions", greediest.subscriptions),
+            server.observed(f"connz[cid {largest.cid}].subscriptions", largest.subscriptions),
             server.observed("max_subscriptions", varz.max_subscriptions),
             measured=(used, params.number("max_subscriptions"), "ratio"),
         )
@@ -147,8 +147,8 @@ def _assets(server: Server, params: Params) -> Iterator[Finding]:
 
 
 def _outlier(server: Server, servers: Servers, params: Params) -> Iterator[Finding]:
-    """Far more memory than the servers of its cluster have on average, in every sample."""
-    ratios = [_against_mean(server, sample) for sample in servers.samples]
+    """A finding if it uses far more memory than the mean of its cluster, in every sample."""
+    ratios = [_ratio_to_mean(server, sample) for sample in servers.samples]
     if min(ratios) < params.number("memory_outlier") or server.varz is None:
         return
     if server.varz.mem >= params.integer("min_outlier"):
@@ -162,21 +162,21 @@ def _outlier(server: Server, servers: Servers, params: Params) -> Iterator[Findi
         )
 
 
-def _against_mean(server: Server, sample: Sequence[Server]) -> float:
+def _ratio_to_mean(server: Server, sample: Sequence[Server]) -> float:
     sizes = {other.name: other.varz.mem for other in sample if other.varz and other.cluster == server.cluster}
-    if len(sizes) < _ENOUGH or not sizes.get(server.name):
+    if len(sizes) < _MIN_SERVERS or not sizes.get(server.name):
         return 0.0
     return sizes[server.name] / (fsum(sizes.values()) / len(sizes))
 
 
-def _crowded(server: Server, servers: Servers, params: Params) -> Iterator[Finding]:
-    """Far more clients than the servers of its cluster have, in every sample: they stay where they once connected."""
+def _many_clients(server: Server, servers: Servers, params: Params) -> Iterator[Finding]:
+    """A finding if it has far more clients than the other servers of its cluster, in every sample."""
     if server.varz is None or not cluster_of(server):
         return
     least, ratio = params.integer("min_connections"), params.number("connections_outlier")
-    alike = ([s for s in sample if s.varz and cluster_of(s) == cluster_of(server)] for sample in servers.samples)
-    spreads = [Spread({s.name: s.varz.connections for s in members if s.varz}) for members in alike]
-    if not all(server.name in spread.counts and spread.piled(server.name, least, ratio) for spread in spreads):
+    samples = ([s for s in sample if s.varz and cluster_of(s) == cluster_of(server)] for sample in servers.samples)
+    spreads = [Spread({s.name: s.varz.connections for s in members if s.varz}) for members in samples]
+    if not all(server.name in spread.counts and spread.is_heavy(server.name, least, ratio) for spread in spreads):
         return
     spread = spreads[-1]
     yield failed(
@@ -190,7 +190,7 @@ def _crowded(server: Server, servers: Servers, params: Params) -> Iterator[Findi
     )
 
 
-_Most = Mapping[str, tuple[int, Observation]]
+_MostSubscriptions = Mapping[str, tuple[int, Observation]]
 
 
 class AccountLimitUse(msgspec.Struct, frozen=True):
@@ -242,7 +242,9 @@ def account_limits(claims: AccountClaims, connections: Connections | None, param
             yield passed(uses[0].subject)
 
 
-def _shares_account_limits(uses: Sequence[AccountUse], most: _Most, account: str) -> Iterator[AccountLimitUse]:
+def _shares_account_limits(
+    uses: Sequence[AccountUse], most: _MostSubscriptions, account: str
+) -> Iterator[AccountLimitUse]:
     limits = uses[-1].limits
     yield AccountLimitUse(
         "client connections",
@@ -269,8 +271,8 @@ def _shares_account_limits(uses: Sequence[AccountUse], most: _Most, account: str
         )
 
 
-def _most_subscriptions(connections: Connections | None) -> _Most:
-    """For each account the connection with the most subscriptions. Without a login a connection has no account."""
+def _most_subscriptions(connections: Connections | None) -> _MostSubscriptions:
+    """By account, the most subscriptions of one connection; connections without a login have no account."""
     most: dict[str, tuple[int, Observation]] = {}
     for server in connections.servers if connections else ():
         for client in server.open or ():

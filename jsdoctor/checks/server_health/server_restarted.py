@@ -25,17 +25,17 @@ from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.trend import ServerTrend
 from jsdoctor.model.wording import span
 
-_LONGER = 10
+_UPTIME_FACTOR = 10
 """A server restarted alone if all others have been up this many times as long: a rollout restarts all."""
 
-_OFTEN = 3
-_WITHIN = timedelta(hours=24)
+_OFTEN_STARTS = 3
+_OFTEN_WITHIN = timedelta(hours=24)
 """From this number of starts of one server within this time it is no roll-out."""
 
 
 @check("server_health.restarted_between_samples")
 def restarted_between_samples(trend: ServerTrend) -> Iterator[Finding]:
-    """Each start makes a new server id. Twice within the samples is a server that does not stay up."""
+    """Count the starts between samples by server id; two of them mean that the server does not stay up."""
     for history in trend.servers:
         if history.restarted:
             server, starts = history.last, len({reading.server_id for reading in history.readings}) - 1
@@ -56,44 +56,44 @@ def restarted_between_samples(trend: ServerTrend) -> Iterator[Finding]:
 
 @check("server_health.restarted_history")
 def restarted_history(past: ServerPast) -> Iterator[Finding]:
-    """The starts over hours and days. One of each server is a roll-out; many of one: it does not stay up."""
+    """Count the starts over hours and days: one is an info, as of a roll-out; many in a day are a fault."""
     starts: dict[str, dict[int, datetime]] = defaultdict(dict)
     for server in (server for sample in past.samples for server in sample.servers):
         if started := started_at(server):
             starts[server.name][round(started.timestamp())] = started
     for server in past.samples[-1].servers:
         start_times = list(starts[server.name].values())
-        again = len(start_times) - 1
-        if again < 1:
+        restarts = len(start_times) - 1
+        if restarts < 1:
             if start_times:
                 yield passed(server.subject)
             continue
         since = past.samples[0].at
-        often = sum(1 for start in start_times[1:] if server.at - start <= _WITHIN) >= _OFTEN
+        often = sum(1 for start in start_times[1:] if server.at - start <= _OFTEN_WITHIN) >= _OFTEN_STARTS
         yield failed(
             server.subject,
-            f"it was started {times(again)} since {since:%Y-%m-%d %H:%M} UTC, last at"
+            f"it was started {times(restarts)} since {since:%Y-%m-%d %H:%M} UTC, last at"
             f" {start_times[-1]:%Y-%m-%d %H:%M:%S} UTC" + (": it does not stay up" if often else ""),
             *(server.observed("start", start) for start in start_times),
             severity=None if often else Severity.INFO,
-            measured=(again, _OFTEN, "count"),
+            measured=(restarts, _OFTEN_STARTS, "count"),
         )
 
 
 @check("server_health.restarted_lately")
 def restarted_lately(servers: Servers, snapshots: SnapshotSeries | None, params: Params) -> Iterator[Finding]:
-    """A start by itself is no fault. One server out of step, or all at once although their data is older, is news.
+    """Infos for a server that started alone lately, and for all servers of a domain, if their streams are older.
 
-    Servers are compared with those of their own JetStream domain: sites of a fleet start when they please.
+    Servers are compared with those of their own JetStream domain.
     """
     domains: dict[str, list[Server]] = defaultdict(list)
     for server in servers.servers:
         domains[server.domain].append(server)
     for domain in sorted(domains):
-        yield from _of_domain(domains[domain], _oldest_data(snapshots, domain), len(domains) == 1, params)
+        yield from _domain_findings(domains[domain], _oldest_data(snapshots, domain), len(domains) == 1, params)
 
 
-def _of_domain(
+def _domain_findings(
     servers: Sequence[Server], oldest: datetime | None, only_domain: bool, params: Params
 ) -> Iterator[Finding]:
     uptimes = {server.name: up for server in servers if (up := uptime_ns(server)) is not None}
@@ -107,7 +107,7 @@ def _of_domain(
         uptime, others = uptimes[server.name], [up for name, up in uptimes.items() if name != server.name]
         # A clock that was set back after the start makes an uptime negative: that is no recent start.
         started_lately = 0 <= uptime < recent
-        started_alone = bool(others) and min(others) > _LONGER * uptime
+        started_alone = bool(others) and min(others) > _UPTIME_FACTOR * uptime
         if not (started_lately and started_alone):
             yield passed(server.subject)
             continue
@@ -153,12 +153,14 @@ def _all_at_once(
 
 _BROKEN = ("unclean", "interrupted")
 _CRASHES = 2
-"""Of the processes of a loop: many starts after stops in order are somebody's work, or that of a watchdog."""
+"""Fewest unclean ends of a crash loop; starts after ordered stops are the work of an operator or a watchdog."""
+_RUNS_SHOWN = 3
+_PANIC_CHARACTERS = 120
 
 
 @check("server_health.restarted_logged")
 def restarted_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """A killed process logs nothing: only the next start shows it. A start after a stop in order is no fault."""
+    """Judge how processes ended: only the next start shows a killed one, and an ordered stop is no fault."""
     if not logs.has_server_logs:
         yield no_server_lines()
         return
@@ -183,9 +185,9 @@ def _finding(server: str, runs: Sequence[ProcessRun], broken: Sequence[ProcessRu
     last = (broken or runs)[-1]
     return failed(
         Subject(kind="server", name=server),
-        "; ".join(_words(broken, panics, loop, last))
+        "; ".join(_message_parts(broken, panics, loop, last))
         + ("; perhaps only the file that reports its end is missing" if doubtful else ""),
-        *(_observed(run) for run in (broken or runs)[-3:]),
+        *(_observed(run) for run in (broken or runs)[-_RUNS_SHOWN:]),
         severity=severity,
         measured=(len(broken) if loop is None else len(broken) or loop.starts, 0, "count"),
         between=(zoned((broken or runs)[0].last), zoned(last.last)),
@@ -193,25 +195,25 @@ def _finding(server: str, runs: Sequence[ProcessRun], broken: Sequence[ProcessRu
 
 
 def _stopped_and_started(loop: CrashLoop, runs: Sequence[ProcessRun]) -> Finding:
-    """Information: who stops it does not show."""
+    """An info: the log does not show who stops it."""
     return failed(
         Subject(kind="server", name=loop.server),
         f"it was stopped in order and started {times(loop.starts)}{when(loop.began, loop.ended)}: by an operator, or by"
         " a watchdog that does not wait until it has recovered",
-        *(_observed(run) for run in runs[-3:]),
+        *(_observed(run) for run in runs[-_RUNS_SHOWN:]),
         severity=Severity.INFO,
         measured=(loop.starts, 0, "count"),
         between=(zoned(loop.began), zoned(loop.ended)),
     )
 
 
-def _words(
+def _message_parts(
     broken: Sequence[ProcessRun], panics: Sequence[ProcessRun], loop: CrashLoop | None, last: ProcessRun
 ) -> Iterator[str]:
     if loop:
         yield f"it was started {times(loop.starts)}{when(loop.began, loop.ended)}: it does not stay up"
     if panics:
-        yield f"it crashed {times(len(panics))}, last with `{panics[-1].panic[:120]}`"
+        yield f"it crashed {times(len(panics))}, last with `{panics[-1].panic[:_PANIC_CHARACTERS]}`"
     if rest := len(broken) - len(panics):
         what = "a process" if rest == 1 else f"{rest:,} processes"
         yield f"{what} ended silently, last at {last.last}: killed (out of memory, kill -9), or the host went away"
@@ -224,9 +226,9 @@ def _observed(run: ProcessRun) -> Observation:
 
 @check("server_health.crash_logged")
 def crash_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """Stack lines alone are no crash: /stacksz prints the same functions. A panic within a log is one with its process.
+    """Report crashes from stack traces without a log; with a log `restarted_logged` does.
 
-    Log viewers join the lines of a stack to one, which begins with the panic itself.
+    Stack lines need a panic, as /stacksz prints the same functions, or begin with it where log viewers join lines.
     """
     crashed = any(run.panic for run in logs.runs) and not logs.has_server_logs
     for burst in bursts(logs, "server-panic-frame", subjects=by_server, calm=False) if crashed else ():
@@ -240,6 +242,6 @@ def crash_logged(logs: LogEvidence) -> Iterator[Finding]:
 
 
 def _frame(burst: Burst) -> str:
-    """The function that is named first: the one that crashed."""
+    """The function that crashed: the first one that the lines name."""
     frames = (dict(line.fields).get("frame") for item in burst.found for line in item.exemplars)
     return next((frame.removeprefix("github.com/nats-io/nats-server/") for frame in frames if frame), "some function")

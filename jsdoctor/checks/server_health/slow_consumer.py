@@ -35,7 +35,7 @@ def slow_consumer(
     past: ServerPast | None,
     params: Params,
 ) -> Iterator[Finding]:
-    """The count is since the start; only its growth, or clients that were closed lately, show a present fault."""
+    """Judge the growth of the counts, and connections closed lately; the counts themselves are since the start."""
     histories = {history.last.name: history for history in (trend.servers if trend else ())}
     lists = {listed.server: listed for listed in (connections.servers if connections else ())}
     for server in servers.servers:
@@ -43,22 +43,22 @@ def slow_consumer(
             yield unknown(server.subject, "its variables were not read", "see the gaps of this run")
             continue
         window_ns = params.integer("recent")
-        growth, lately = _growth(histories.get(server.name)), _growth(_within(past, server.name, window_ns))
+        growth, lately = _growth(histories.get(server.name)), _growth(_history_within(past, server.name, window_ns))
         listed = lists.get(server.name)
-        cut_off = _slow(listed.closed or () if listed else ())
-        recent = _slow(closed_within(listed, window_ns) if listed else ())
+        cut_off = _slow_consumers(listed.closed or () if listed else ())
+        recent = _slow_consumers(closed_within(listed, window_ns) if listed else ())
         if growth:
             yield _finding(server, growth, recent, "between the samples")
         elif lately or recent:
             yield _finding(server, lately, recent, "lately")
         elif server.varz.slow_consumers:
-            yield _counted(server, server.varz, cut_off, _last_growth(past, server.name))
+            yield _counted_finding(server, server.varz, cut_off, _last_growth(past, server.name))
         else:
             yield passed(server.subject)
 
 
 def _by_kind(varz: Varz) -> dict[str, int]:
-    """Servers before 2.9 tell one number for all kinds."""
+    """The counts by kind of connection; servers before 2.9 report one number, which is taken for clients."""
     stats = varz.slow_consumer_stats
     counts = {kind: getattr(stats, kind) for kind in _KINDS} if stats else {"clients": varz.slow_consumers}
     return {kind: count for kind, count in counts.items() if count}
@@ -76,7 +76,7 @@ def _readings(past: ServerPast | None, name: str) -> list[Server]:
     return [server for sample in (past.samples if past else ()) for server in sample.servers if server.name == name]
 
 
-def _within(past: ServerPast | None, name: str, window_ns: int) -> ServerHistory | None:
+def _history_within(past: ServerPast | None, name: str, window_ns: int) -> ServerHistory | None:
     """The readings of the past that lie in the window before the last one."""
     readings = _readings(past, name)
     recent = tuple(reading for reading in readings if (readings[-1].at - reading.at).total_seconds() * 1e9 <= window_ns)
@@ -84,24 +84,24 @@ def _within(past: ServerPast | None, name: str, window_ns: int) -> ServerHistory
 
 
 def _last_growth(past: ServerPast | None, name: str) -> str:
-    """When the count grew the last time, in words, as far as the past shows it."""
+    """When a count grew the last time, as half a sentence; empty if past samples do not show it."""
     for before, after in reversed(list(pairwise(_readings(past, name)))):
         if _growth(ServerHistory((before, after))):
             return f", the last between {before.at:%Y-%m-%d %H:%M} and {after.at:%H:%M} UTC"
     return ""
 
 
-def _slow(connections: Iterable[ClientConnection]) -> list[ClientConnection]:
+def _slow_consumers(connections: Iterable[ClientConnection]) -> list[ClientConnection]:
     return [connection for connection in connections if connection.reason.startswith(_REASON)]
 
 
-def _words(counts: dict[str, int]) -> str:
-    """`clients 2, routes 1`: how often, as one that is slow can count twice."""
+def _counts_text(counts: dict[str, int]) -> str:
+    """Such as `clients 2, routes 1`: a slow connection can count twice."""
     return ", ".join(f"{kind} {count:,}" for kind, count in counts.items())
 
 
 def _who(cut_off: Sequence[ClientConnection]) -> str:
-    """Names with when and why: `APP/mailer (10.0.0.7:4711) at 12:00:01 UTC (Pending Bytes)`."""
+    """Such as `APP/mailer (10.0.0.7:4711) at 12:00:01 UTC (Pending Bytes)`."""
     texts = [
         f"{name_of(connection)}{f' at {connection.stop:%H:%M:%S} UTC' if connection.stop else ''} "
         f"{connection.reason.removeprefix(_REASON).strip()}"
@@ -114,15 +114,15 @@ def _who(cut_off: Sequence[ClientConnection]) -> str:
 def _finding(server: Server, growth: dict[str, int], recent: Sequence[ClientConnection], when: str) -> Finding:
     links = any(kind != "clients" for kind in growth)
     lost = sum(growth.values()) or len(recent)
-    cut_off = f"slow readers were cut off {when}" + (f" ({_words(growth)})" if growth else "")
-    then = (
+    cut_off = f"slow readers were cut off {when}" + (f" ({_counts_text(growth)})" if growth else "")
+    effect = (
         "what goes over that link is late or lost, and leader elections may follow"
         if links
         else "they lose what core NATS sent them meanwhile and must connect again"
     )
     return failed(
         server.subject,
-        f"{cut_off}{f': {_who(recent)}' if recent else ''}; {then}",
+        f"{cut_off}{f': {_who(recent)}' if recent else ''}; {effect}",
         *_evidence(server),
         *_observed(server, recent),
         severity=Severity.ERROR if links else None,
@@ -131,12 +131,12 @@ def _finding(server: Server, growth: dict[str, int], recent: Sequence[ClientConn
     )
 
 
-def _counted(server: Server, varz: Varz, cut_off: Sequence[ClientConnection], last: str) -> Finding:
+def _counted_finding(server: Server, varz: Varz, cut_off: Sequence[ClientConnection], last: str) -> Finding:
     since = f" since it started on {varz.start:%Y-%m-%d %H:%M} UTC" if varz.start else ""
     who = f"; the last were {_who(cut_off)}" if cut_off else ""
     return failed(
         server.subject,
-        f"slow readers were counted{since} ({_words(_by_kind(varz))}){last or _NONE_LATELY}{who}",
+        f"slow readers were counted{since} ({_counts_text(_by_kind(varz))}){last or _NONE_LATELY}{who}",
         *_evidence(server),
         *_observed(server, cut_off),
         severity=Severity.INFO,
@@ -163,7 +163,7 @@ _LINKS = {"rid": "routes", "gid": "gateways", "lid": "leaf nodes"}
 
 @check("server_health.slow_consumer_logged", lines_of="servers")
 def slow_consumer_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
-    """Lines "Detected" and, of links that may recover, "State" (client.go queueOutbound, handleWriteTimeout)."""
+    """Report slow connections, by the lines "Detected" and, for links, "State" (client.go handleWriteTimeout)."""
     for burst in bursts(logs, *_SLOW, subjects=by_server, calm=False):
         yield _finding_logged(logs, burst, params.integer("recent") // 1000)
 

@@ -19,16 +19,17 @@ from jsdoctor.model.finding import Finding, Observation, Severity, Subject, fail
 from jsdoctor.model.log import Exemplar, LogEvidence, ProcessRun
 from jsdoctor.model.manifest import DeclaredServers, Manifests, Mistake
 
-_NO_START = re.compile(
+_NOT_A_REFUSAL = re.compile(
     r"vN\.|configuration file .* is valid|(?:no|multiple) nats-server processes running"
     r"|(?:invalid|unknown) (?:pid|signal)|(?:started|stopped|restarted)$"
 )
-"""What `nats-server: ` also begins: a version, a configuration that was tested, a signal, and words of supervisors."""
+"""Other texts after `nats-server: `: a version, a tested configuration, a signal, and messages of supervisors."""
+_SHOWN = 3
 
 
 @check("server_health.start_failed_logged", lines_of="any")
 def start_failed_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """A fatal line ends the process (server.go Start). Mistakes in a configuration are only printed to stderr."""
+    """Report fatal lines, which end the process, and refused configurations, which are only printed to stderr."""
     servers = dict.fromkeys(run.server for run in logs.runs if run.end == "failed")
     for server in servers:
         yield _fatal(server, index_of(logs).runs_of(server))
@@ -52,11 +53,12 @@ def start_failed_logged(logs: LogEvidence) -> Iterator[Finding]:
 
 
 def _refused(logs: LogEvidence) -> Iterator[Burst]:
-    """Starts that were refused. Their lines have no time: those in the log of an earlier process get the time of its
-    last line, so that they seem to be part of its stop.
+    """Starts that were refused, without other messages of that form.
+
+    Their lines have no time. In the log of an earlier process they get that of its last line, as if part of its stop.
     """
     for burst in bursts(logs, "start-refused", calm=False):
-        starts = tuple(occurrence for occurrence in burst.found if not _NO_START.match(occurrence.value("reason")))
+        starts = tuple(occurrence for occurrence in burst.found if not _NOT_A_REFUSAL.match(occurrence.value("reason")))
         if starts:
             yield replace(burst, found=starts, count=sum(occurrence.count for occurrence in starts))
 
@@ -64,16 +66,16 @@ def _refused(logs: LogEvidence) -> Iterator[Burst]:
 def _refusal(logs: LogEvidence, burst: Burst) -> Finding:
     lines = [line for occurrence in burst.found for line in occurrence.exemplars]
     texts = dict.fromkeys(reason for line in lines if (reason := dict(line.fields).get("reason")))
-    message = f"a start was refused: {'; '.join(list(texts)[-3:])}"
+    message = f"a start was refused: {'; '.join(list(texts)[-_SHOWN:])}"
     last = max(lines, key=lambda line: (line.at.us if line.at else 0, line.offset), default=None)
     if last is None or not any(_serves_after(run, burst, last) for run in logs.runs):
         return finding_of(burst, message, Severity.ERROR)
-    then = "; a process of the server logged after it"
-    return finding_of(burst, message + then, Severity.WARNING if burst.count > 1 else Severity.INFO)
+    sequel = "; a process of the server logged after it"
+    return finding_of(burst, message + sequel, Severity.WARNING if burst.count > 1 else Severity.INFO)
 
 
 def _serves_after(run: ProcessRun, burst: Burst, line: Exemplar) -> bool:
-    """Whether a process that came up logged after a line: it was started then, or had gone on."""
+    """Whether a process of the server that came up logged anything after a line."""
     start = run.exemplar
     if run.ready is None or run.server != burst.subject.name:
         return False
@@ -87,10 +89,10 @@ def _fatal(server: str, runs: Sequence[ProcessRun]) -> Finding:
     failed_runs = [run for run in runs if run.end == "failed"]
     last, line = failed_runs[-1], failed_runs[-1].exemplar
     up = any(run.ready is not None or run.end in ("clean", "lame duck") for run in runs[runs.index(last) + 1 :])
-    then = "it has come up since" if up else "it has not come up since"
+    sequel = "it has come up since" if up else "it has not come up since"
     return failed(
         Subject(kind="server", name=server),
-        f"it failed {times(len(failed_runs))} with a fatal error, last at {last.last}: {last.fatal}; {then}",
+        f"it failed {times(len(failed_runs))} with a fatal error, last at {last.last}: {last.fatal}; {sequel}",
         Observation(line.file if line else server, "fatal line", last.fatal, zoned(last.last)),
         severity=None if not up else Severity.WARNING if len(failed_runs) > 1 else Severity.INFO,
         measured=(len(failed_runs), None, "count"),
@@ -99,7 +101,7 @@ def _fatal(server: str, runs: Sequence[ProcessRun]) -> Finding:
 
 
 def _unnamed(servers: DeclaredServers) -> Iterator[Mistake]:
-    """JetStream in a cluster needs two names. A file that nothing here starts may get them as arguments."""
+    """Missing names that JetStream in a cluster needs; ignored if arguments that are not shown may set them."""
     clustered = servers.get("cluster_listens") or (servers.what == "container" and servers.get("clustered"))
     if servers.is_chart or servers.get("jetstream") is not True or not clustered:
         return
@@ -116,9 +118,7 @@ def _unnamed(servers: DeclaredServers) -> Iterator[Mistake]:
 
 @check("server_health.start_failed_declared", also_mounted=True)
 def start_failed_declared(manifests: Manifests) -> Iterator[Finding]:
-    """Only settings that other rules read are checked, so a configuration without a mistake in them is no pass:
-    `nats-server -t` checks all of them. A setting that the chart ignores is a warning.
-    """
+    """Report mistakes in settings that other rules read. None is no pass: `nats-server -t` checks all settings."""
     for servers in manifests.servers:
         mistakes = (*servers.mistakes, *_unnamed(servers))
         wrong = [mistake for mistake in mistakes if not mistake.ignored]

@@ -1,4 +1,4 @@
-"""JSD804: what servers could not read back of what they stored."""
+"""JSD804: stored messages, settings and states that servers could not read back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, Subject
 from jsdoctor.model.log import LogEvidence
 
-_GRAVE = {
+_LOSSES = {
     "store-block-missing": "a block of messages is missing, and with it its messages",
     "store-record-corrupt": "a record in a block of messages is damaged: all behind it in that block is dropped",
     "store-block-unreadable": "a block of messages cannot be read",
@@ -37,7 +37,7 @@ _GRAVE = {
     "catchup-message-unreadable": "a message that another replica needs cannot be read",
     "batch-not-restored": "a batch that was half written could not be restored",
 }
-_MENDED = {
+_REPAIRED = {
     "stream-orphaned": "the meta group does not know the stream, so this server deletes its copy: right if it was"
     " deleted while the server was away, else its messages are lost here",
     "consumer-orphaned": "the meta group does not know the consumer, so this server deletes it: right if it was deleted"
@@ -52,7 +52,7 @@ _REBUILT = "its index did not fit its messages and was rebuilt from them"
 
 
 def _owner(fields: Mapping[str, str], logged_by: str) -> Subject:
-    """The stream or consumer; for a raft group's store, the server."""
+    """The subject of a line: the stream or consumer, or the server for the store of a Raft group."""
     store = fields.get("store", "")
     if not store or fields.get("stream"):
         return subject_of(fields, logged_by)
@@ -62,11 +62,11 @@ def _owner(fields: Mapping[str, str], logged_by: str) -> Subject:
 
 @check("server_health.store_damaged_logged", lines_of="servers")
 def store_damaged_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """Most of it is written while a server starts, so starts are not left out."""
+    """Report damage, the most severe kind for each subject. Lines of starts count, as most damage is found then."""
     severe: set[Subject] = set()
-    for signatures, severity in ((tuple(_GRAVE), None), (tuple(_MENDED), Severity.WARNING), (_INDEX, Severity.INFO)):
+    for signatures, severity in ((tuple(_LOSSES), None), (tuple(_REPAIRED), Severity.WARNING), (_INDEX, Severity.INFO)):
         log_bursts = [b for b in bursts(logs, *signatures, subjects=_owner, calm=False) if b.subject not in severe]
         severe.update(burst.subject for burst in log_bursts)
         for burst in log_bursts:
-            words = ((_GRAVE | _MENDED).get(occurrence.signature, _REBUILT) for occurrence in burst.found)
+            words = ((_LOSSES | _REPAIRED).get(occurrence.signature, _REBUILT) for occurrence in burst.found)
             yield finding_of(burst, f"{'; '.join(dict.fromkeys(words))}: {burst.story}", severity)

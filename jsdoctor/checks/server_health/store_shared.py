@@ -15,7 +15,7 @@ from jsdoctor.model.wording import joined
 
 @check("server_health.store_shared")
 def store_shared(host: HostFacts) -> Iterator[Finding]:
-    """By device and inode: containers may have one directory under several paths."""
+    """Compare store directories by device and inode: containers may have one under several paths."""
     servers: dict[str, list[tuple[str, ServerProcess]]] = defaultdict(list)
     for number, process in enumerate(host.last.processes):
         if process.volume and process.volume.directory:
@@ -30,7 +30,7 @@ def store_shared(host: HostFacts) -> Iterator[Finding]:
 
 @check("server_health.store_shared_declared")
 def store_shared_declared(manifests: Manifests) -> Iterator[Finding]:
-    """Services of one compose file whose arguments put their store into one place of one volume."""
+    """Find services of one compose file whose store is in the same place of the same volume."""
     for places in _by_file(manifests.servers).values():
         for place, sharing in places.items():
             holders = [
@@ -49,7 +49,7 @@ class _Holder(NamedTuple):
 
 
 def _judged(sharing: Sequence[_Holder], advice: str) -> Iterator[Finding]:
-    """All servers of one directory."""
+    """A finding for each server of one directory; a pass if there is one server."""
     for holder in sharing:
         others = joined([other.subject.name for other in sharing if other.subject != holder.subject])
         if not others:

@@ -9,15 +9,15 @@ from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.host import HOW_TO_READ, HostFacts, HostReading, ServerProcess, Volume
 from jsdoctor.model.params import Params
 
-_NETWORK = frozenset(
+_NETWORK_TYPES = frozenset(
     {
         *("nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "lustre", "glusterfs"),
         *("fuse.glusterfs", "fuse.sshfs", "fuse.s3fs", "fuse.juicefs", "fuse.blobfuse", "fuse.gcsfuse"),
     }
 )
-"""Files that other hosts serve. Block devices over a network (iSCSI, Ceph RBD, EBS) show an ordinary file system."""
+"""Network file systems. Network block devices (iSCSI, Ceph RBD, EBS) have ordinary file systems, and are not meant."""
 _GB = 1_000_000_000
-_FLEETING = {
+_TEMPORARY_TYPES = {
     "tmpfs": "it is in memory and is gone after a restart of the host",
     "ramfs": "it is in memory and is gone after a restart of the host",
     "overlay": "it is the container's own layer and is gone with the container",
@@ -26,13 +26,13 @@ _FLEETING = {
 
 @check("server_health.store_volume_kind")
 def store_volume_kind(host: HostFacts) -> Iterator[Finding]:
-    """The type of the file system below each store directory."""
+    """Judge the type of the file system of each store directory."""
     for place, server, volume in _stores(host.last):
         if volume is None:
             yield server.unread("the mounts of its process")
-        elif volume.fs_type in _NETWORK or volume.fs_type in _FLEETING:
-            network = volume.fs_type in _NETWORK
-            text = f"is on {volume.fs_type}: {_FLEETING.get(volume.fs_type)}"
+        elif volume.fs_type in _NETWORK_TYPES or volume.fs_type in _TEMPORARY_TYPES:
+            network = volume.fs_type in _NETWORK_TYPES
+            text = f"is on {volume.fs_type}: {_TEMPORARY_TYPES.get(volume.fs_type)}"
             if network:
                 text = f"is on a network file system ({volume.fs_type}, mounted on {volume.mount}): locks and syncs are"
                 text += " not those that the server counts on"
@@ -49,7 +49,7 @@ def store_volume_kind(host: HostFacts) -> Iterator[Finding]:
 
 @check("server_health.store_volume_full")
 def store_volume_full(host: HostFacts, params: Params) -> Iterator[Finding]:
-    """How much of the volume below each store directory can still be written."""
+    """Judge the free space and inodes on the volume of each store directory."""
     for place, server, volume in _stores(host.last):
         if volume is None:
             yield server.unread("the mounts of its process")
@@ -85,7 +85,7 @@ def _fullness(reading: HostReading, place: str, server: ServerProcess, volume: V
 
 
 def _stores(reading: HostReading) -> Iterator[tuple[str, ServerProcess, Volume | None]]:
-    """Each server with JetStream, where it stands in the reading, and its volume."""
+    """Each server with a store directory: its path in the reading, the server, and its volume."""
     for number, server in enumerate(reading.processes):
         if server.store_dir:
             yield f"processes[{number}]", server, server.volume

@@ -15,7 +15,7 @@ from jsdoctor.model.wording import counted
 
 @check("server_health.subscriptions_many")
 def subscriptions_many(connections: Connections, trend: ServerTrend | None, params: Params) -> Iterator[Finding]:
-    """Of each client with such a connection, the one that has the most. The whole cluster receives each of them."""
+    """One finding for each client, on its connection with most subscriptions, all of which the whole cluster stores."""
     histories = {history.last.name: history for history in (trend.servers if trend else ())}
     largest: dict[Subject, tuple[ClientConnection, ServerConnections]] = {}
     for server in connections.servers:
@@ -42,7 +42,7 @@ def subscriptions_many(connections: Connections, trend: ServerTrend | None, para
 
 
 def _growth(history: ServerHistory | None) -> str:
-    """By how much those of the whole server grew while it was watched."""
+    """How fast the subscriptions of the whole server grew between the samples, as half a sentence."""
     if history is None or history.restarted or not (history.first.varz and history.last.varz):
         return ""
     rate = (history.last.varz.subscriptions - history.first.varz.subscriptions) / history.elapsed_s

@@ -1,4 +1,4 @@
-"""JSD813: acknowledged writes that a power cut can take back, where nothing else holds a copy.
+"""JSD813: acknowledged messages that a power cut can delete, as no other server has a copy.
 
 From manifests: files that will be flushed more seldom than by default.
 """
@@ -19,7 +19,8 @@ from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.wording import counted, span
 
 _SAFE_REPLICAS = 3
-"""A majority of three hosts has the write in memory; of one or two, one host is enough to lose it."""
+"""Fewest replicas that survive a power cut of one host: a majority has the message in memory."""
+_SHOWN = 3
 
 
 class _Member(NamedTuple):
@@ -39,9 +40,9 @@ class _Member(NamedTuple):
 
 @check("server_health.sync_interval")
 def sync_interval(servers: Servers, snapshots: SnapshotSeries | None, params: Params) -> Iterator[Finding]:
-    """A publish is acknowledged when its file is written, which is flushed later (server: filestore.go syncBlocks).
+    """Judge flush intervals: a publish is acknowledged when written, and flushed later (filestore.go syncBlocks).
 
-    The death of a process loses nothing: what it wrote is with the operating system. A power cut does.
+    The end of the process loses nothing, as the operating system has what was written; a power cut does.
     """
     by_cluster: dict[str, list[_Member]] = defaultdict(list)
     for server in servers.servers:
@@ -52,22 +53,24 @@ def sync_interval(servers: Servers, snapshots: SnapshotSeries | None, params: Pa
         subject = CLUSTER if len(by_cluster) == 1 else Subject(kind="cluster", name=name)
         if name.startswith("server "):
             subject = members[0].server.subject
-        lazy = [member for member in members if member.flushes_late]
-        if not lazy:
+        late_flushing = [member for member in members if member.flushes_late]
+        if not late_flushing:
             yield passed(subject)
             continue
-        slow = [member for member in lazy if member.interval_ns > params.integer("warn_interval")]
+        slow = [member for member in late_flushing if member.interval_ns > params.integer("warn_interval")]
         if slow:
-            yield _raised(subject, slow, params.integer("warn_interval"))
+            yield _long_interval_finding(subject, slow, params.integer("warn_interval"))
         elif snapshots is None:
             yield unknown(subject, "no stream was seen", "use a login of the system account")
-        elif streams := _alone(snapshots, {member.server.name for member in lazy}, params.integer("min_messages")):
-            yield _explained(subject, lazy, streams)
+        elif streams := _unprotected_streams(
+            snapshots, {member.server.name for member in late_flushing}, params.integer("min_messages")
+        ):
+            yield _unprotected_finding(subject, late_flushing, streams)
         else:
             yield passed(subject)
 
 
-def _alone(snapshots: SnapshotSeries, servers: set[str], least: int) -> list[Stream]:
+def _unprotected_streams(snapshots: SnapshotSeries, servers: set[str], least: int) -> list[Stream]:
     """File streams of these servers with fewer than three copies that hold messages, and do not copy from elsewhere."""
     return [
         stream
@@ -80,8 +83,8 @@ def _alone(snapshots: SnapshotSeries, servers: set[str], least: int) -> list[Str
     ]
 
 
-def _explained(subject: Subject, lazy: Sequence[_Member], streams: Sequence[Stream]) -> Finding:
-    longest, config = max(lazy, key=lambda member: member.interval_ns)
+def _unprotected_finding(subject: Subject, late_flushing: Sequence[_Member], streams: Sequence[Stream]) -> Finding:
+    longest, config = max(late_flushing, key=lambda member: member.interval_ns)
     return failed(
         subject,
         f"{counted(len(streams), 'file stream')} with fewer than three replicas: if a host loses power or its"
@@ -89,12 +92,12 @@ def _explained(subject: Subject, lazy: Sequence[_Member], streams: Sequence[Stre
         " be gone. The end of the server process alone loses nothing",
         longest.observed("config.sync_interval", config.sync_interval_ns),
         longest.observed("config.sync_always", False),
-        *(s.observed("config.num_replicas", s.config.num_replicas) for s in streams[:3]),
+        *(s.observed("config.num_replicas", s.config.num_replicas) for s in streams[:_SHOWN]),
         measured=(config.sync_interval_ns, None, "duration"),
     )
 
 
-def _raised(subject: Subject, slow: Sequence[_Member], limit_ns: int) -> Finding:
+def _long_interval_finding(subject: Subject, slow: Sequence[_Member], limit_ns: int) -> Finding:
     longest = max(member.interval_ns for member in slow)
     names = ", ".join(sorted(member.server.name for member in slow))
     return failed(

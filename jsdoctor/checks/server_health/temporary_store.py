@@ -23,7 +23,7 @@ from jsdoctor.model.server import Servers
 
 @check("server_health.temporary_store")
 def temporary_store(servers: Servers) -> Iterator[Finding]:
-    """Without `store_dir` a server takes the system's directory for temporary files (jetstream.go EnableJetStream)."""
+    """Judge store directories; without `store_dir` a server uses that for temporary files (EnableJetStream)."""
     for server in servers.servers:
         jetstream = server.jetstream
         if jetstream is None or jetstream.disabled or not jetstream.config:
@@ -32,7 +32,7 @@ def temporary_store(servers: Servers) -> Iterator[Finding]:
         if not (is_temporary(path) or is_in_memory(path)):
             yield passed(server.subject)
             continue
-        chosen = not (is_the_fallback(path) or is_in_memory(path))
+        chosen = not (is_default_directory(path) or is_in_memory(path))
         yield failed(
             server.subject,
             f"its streams are stored in {path}, "
@@ -47,26 +47,24 @@ def temporary_store(servers: Servers) -> Iterator[Finding]:
 
 @check("server_health.temporary_store_logged", lines_of="servers")
 def temporary_store_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """The server warns only if nothing is configured; the directory that it logs shows the other cases."""
+    """Report temporary store directories by the server's warning or the directory that it logs, and empty stores."""
     for burst in bursts(logs, "temporary-store-used", "temporary-store-named", calm=False):
         paths = [dict(line.fields).get("directory", "") for occurrence in burst.found for line in occurrence.exemplars]
         known = list(dict.fromkeys(path for path in paths if path))
         fallback = any(occurrence.signature == "temporary-store-used" for occurrence in burst.found)
-        grave = fallback or any(is_in_memory(path) for path in known)
+        is_severe = fallback or any(is_in_memory(path) for path in known)
         yield finding_of(
             burst,
             f"its streams are stored in {known[-1] if known else 'a directory for temporary files'}"
             + (", because no store_dir is set" if fallback else "")
             + ": they are gone after the next restart of the host or container",
-            None if grave else Severity.INFO,
+            None if is_severe else Severity.INFO,
         )
-    yield from _emptied(logs)
+    yield from _empty_starts(logs)
 
 
-def _emptied(logs: LogEvidence) -> Iterator[Finding]:
-    """A server of a cluster writes who its peers are when it first starts (server: jetstream_cluster.go, raft.go
-    bootstrap). One that does so again has an empty store.
-    """
+def _empty_starts(logs: LogEvidence) -> Iterator[Finding]:
+    """Find servers that bootstrap a second time, which means an empty store (server: raft.go bootstrap)."""
     by_server: dict[str, list[ProcessRun]] = defaultdict(list)
     for run in sorted((run for run in logs.runs if run.started), key=lambda run: run.started.us if run.started else 0):
         by_server[run.server].append(run)
@@ -95,7 +93,7 @@ def _observed(run: ProcessRun) -> Observation:
 
 
 def _lost_its_store(earlier: ProcessRun, later: ProcessRun) -> bool:
-    """Not two servers of one name, whose logs overlap."""
+    """Whether the later process bootstraps after an earlier one had a store. Overlapping logs are of two servers."""
     if not later.bootstrapped or not (earlier.bootstrapped or earlier.recovered):
         return False
     return earlier.last is None or later.started is None or earlier.last.us <= later.started.us
@@ -103,7 +101,7 @@ def _lost_its_store(earlier: ProcessRun, later: ProcessRun) -> bool:
 
 @check("server_health.temporary_store_declared", also_mounted=True)
 def temporary_store_declared(manifests: Manifests) -> Iterator[Finding]:
-    """Without `store_dir` a server takes the system's directory for temporary files (jetstream.go EnableJetStream)."""
+    """Judge declared store directories, and streams of NACK that will be in memory by default."""
     for stream in manifests.kept_streams():
         if stream.tool is Tool.NACK and stream.stored.storage == "memory" and not refused_by_tool(stream):
             if stream.states("storage"):
@@ -116,10 +114,10 @@ def temporary_store_declared(manifests: Manifests) -> Iterator[Finding]:
                 stream.shows("storage", "memory"),
             )
     for servers in manifests.servers:
-        yield from _of_servers(servers)
+        yield from _declared_findings(servers)
 
 
-def _of_servers(servers: DeclaredServers) -> Iterator[Finding]:
+def _declared_findings(servers: DeclaredServers) -> Iterator[Finding]:
     if unsure := jetstream_unclear(servers):
         yield unsure
     if servers.get("jetstream") is not True or servers.get("max_file_store") == 0:
@@ -164,17 +162,17 @@ _FALLBACKS = ("/tmp/nats/jetstream", "/tmp/jetstream")  # noqa: S108
 
 
 def is_in_memory(path: str) -> bool:
-    """Whether it is on a file system in memory on the usual Linux."""
+    """Whether a path is usually on a file system in memory on Linux."""
     return _below(path, _IN_MEMORY)
 
 
 def is_temporary(path: str) -> bool:
-    """Whether it is made for temporary files."""
+    """Whether a path is in a directory for temporary files."""
     return _below(path, _TEMPORARY)
 
 
-def is_the_fallback(path: str) -> bool:
-    """Whether it is what a server takes when nothing is configured (jetstream.go dynJetStreamConfig)."""
+def is_default_directory(path: str) -> bool:
+    """Whether it is the directory of a server that configures none (server: jetstream.go dynJetStreamConfig)."""
     return path.removesuffix("/") in _FALLBACKS
 
 

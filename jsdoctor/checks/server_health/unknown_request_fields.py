@@ -16,21 +16,23 @@ from jsdoctor.model.server import Servers
 SIGNATURE = "request-field-unknown"
 STRICT = (2, 12)
 _BETWEEN_SERVERS = {"sourcing"}
-"""Fields that servers send each other while a cluster has two releases, and do without (server: stream.go)."""
+"""Fields that servers of two releases in one cluster send each other; they retry without them (server: stream.go)."""
 
 
 @check("server_health.unknown_request_fields_logged", lines_of="servers")
 def unknown_request_fields_logged(logs: LogEvidence, servers: Servers | None, params: Params) -> Iterator[Finding]:
-    """Servers before 2.12 log it and take the request, so that its sender does not learn of it."""
+    """Report unknown fields; servers before 2.12 log them and accept the request, so its sender does not notice."""
     for burst in bursts(logs, SIGNATURE, calm=False):
-        refusing = sorted({o.logged_by for o in burst.found if _refuses(o.logged_by, logs, servers)})
+        refusing = sorted(
+            {occurrence.logged_by for occurrence in burst.found if _refuses(occurrence.logged_by, logs, servers)}
+        )
         what = f"requests {burst.values('kind')} have a field that servers do not know: {burst.values('reason')}"
-        then = f"refused with 10025 by {', '.join(refusing)}" if refusing else _LATER
-        yield finding_of(burst, f"{what} ({burst.story}); {then}", _severity(burst, bool(refusing), params))
+        effect = f"refused with 10025 by {', '.join(refusing)}" if refusing else _LATER
+        yield finding_of(burst, f"{what} ({burst.story}); {effect}", _severity(burst, bool(refusing), params))
 
 
 def requests_to_refuse(logs: LogEvidence) -> Iterator[Occurrence]:
-    """Those that clients sent: strict servers refuse them."""
+    """Requests of clients with unknown fields, which strict servers refuse."""
     return (each for each in logs.occurrences(SIGNATURE) if each.value("reason") not in _BETWEEN_SERVERS)
 
 
@@ -45,7 +47,7 @@ def _severity(burst: Burst, refused: bool, params: Params) -> Severity | None:
 
 
 def _refuses(name: str, logs: LogEvidence, servers: Servers | None) -> bool:
-    """Whether that server is known to be of a release that refuses, and does not say that it accepts."""
+    """Whether a server refuses unknown fields: by its `strict` setting, else by its release."""
     reported = next((server for server in (servers.servers if servers else ()) if server.name == name), None)
     if reported and reported.jetstream and reported.jetstream.config:
         return reported.jetstream.config.strict

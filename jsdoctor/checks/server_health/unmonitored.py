@@ -12,9 +12,7 @@ from jsdoctor.model.manifest import DeclaredServers, Manifests
 
 @check("server_health.unmonitored_declared", also_mounted=True)
 def unmonitored_declared(manifests: Manifests) -> Iterator[Finding]:
-    """A server has no monitoring port unless one is set; the chart sets 8222, which speaks JSON, and leaves the
-    exporter for Prometheus (7777) off.
-    """
+    """Judge monitoring ports. The chart sets 8222, which serves JSON, and leaves the exporter for Prometheus off."""
     for servers in manifests.servers:
         if servers.get("monitoring") is not True:
             unsure = None if "monitoring" in servers.settings else unclear(servers, "monitoring")

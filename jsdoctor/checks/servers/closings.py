@@ -1,4 +1,4 @@
-"""Connections that were closed lately: which, when and why, as far as that may be reported."""
+"""Connections that were closed lately, and their clients in words, without secrets."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _MAX_NAMED = 3
 
 
 def closed_within(listed: ServerConnections, window_ns: int) -> Iterator[ClientConnection]:
-    """What was closed no longer ago than that, by the server's own clock."""
+    """The connections that were closed within the window, by the server's own clock."""
     window = timedelta(microseconds=window_ns / 1000)
     return (c for c in listed.closed or () if c.stop is not None and listed.at - c.stop <= window)
 
 
 def not_listed(server: ServerConnections) -> Finding:
-    """Of a server whose closed connections are not known, none can be judged."""
+    """`unknown` for a server whose closed connections were not listed."""
     return unknown(server.subject, "its closed connections were not listed", "see the gaps of this run")
 
 
 def observed_closings(server: ServerConnections, closed: Sequence[ClientConnection]) -> tuple[Observation, ...]:
-    """What a finding on these connections, at least one, cites of them."""
+    """The evidence of a finding on these connections, of which there is at least one."""
     return (
         server.observed("connz.closed by reason", most_common(connection.reason for connection in closed)),
         server.observed("connz.closed by address", most_common(connection.ip for connection in closed)),
@@ -37,14 +37,14 @@ def observed_closings(server: ServerConnections, closed: Sequence[ClientConnecti
 
 
 def name_of(connection: ClientConnection) -> str:
-    """How an operator finds this client again: its account and name, else its address. Never its login."""
+    """A client by account, name and address, so that an operator finds it; never its login."""
     reported = "/".join(part for part in (connection.account, connection.name) if part)
     address = f"{connection.ip}:{connection.port}" if connection.ip else f"cid {connection.cid:,}"
     return f"{reported} ({address})" if reported else address
 
 
 def most_common(values: Iterable[str]) -> str:
-    """The most frequent ones with their counts: `10.0.0.7 (40), 10.0.0.9 (3)`."""
+    """The most frequent values with their counts, such as `10.0.0.7 (40), 10.0.0.9 (3)`."""
     counts = Counter(value for value in values if value)
     named = ", ".join(f"{value} ({count:,})" for value, count in counts.most_common(_MAX_NAMED))
     more = len(counts) - _MAX_NAMED
@@ -52,6 +52,6 @@ def most_common(values: Iterable[str]) -> str:
 
 
 def may_name_users(servers: Servers | None, name: str) -> bool:
-    """Whether that server's user names can be shown: before 2.11.2 a login by token has its token in that place."""
+    """Whether user names of that server can be shown: before 2.11.2 the field may contain a token instead."""
     known = servers.servers if servers else ()
     return any(release(server.version) >= _NAMED_SINCE for server in known if server.name == name)

@@ -1,4 +1,4 @@
-"""A server's own health check: what failed, and how much that weighs."""
+"""The reasons of a server's own health check, and which of them are temporary."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 NOT_ENABLED = "JetStream not enabled"
 """The server has a jetstream block in its configuration, and JetStream is off (server: monitor.go healthz)."""
 
-_OF_ASSETS = ("STREAM", "CONSUMER")
-_LASTING = ("write error", "assignment error")
+_ASSET_TYPES = ("STREAM", "CONSUMER")
+_PERMANENT = ("write error", "assignment error")
 """Marks of reasons that stay until an operator acts (server: jetstream_cluster.go isStreamHealthy)."""
 
 _SHOWN = 3
@@ -34,9 +34,9 @@ def uptime_ns(server: Server) -> int | None:
 
 
 def lasting_reasons(server: Server, earlier: Sequence[Sequence[Server]]) -> tuple[HealthError, ...]:
-    """The reasons without streams and consumers that were not ready in one of several samples only.
+    """The reasons of the newest sample, without streams and consumers that are not in those of each earlier sample.
 
-    An asset that was just made is not current for a moment, and one that is just deleted is not found.
+    An asset that was just created is not current for a moment, and one that is just deleted is not found.
     """
     kept = reasons(server)
     for sample in earlier:
@@ -69,7 +69,10 @@ def settled_reasons(
 def _is_changing(
     error: HealthError, samples: Sequence[Mapping[tuple[str, str], Stream]], young: frozenset[str], within: timedelta
 ) -> bool:
-    """Two samples may meet two assets of one name, each of them new and not current yet: identity is name and time."""
+    """Whether the asset of an error was created, elected a leader or began its log lately, or was deleted.
+
+    Samples may have different assets of one name: their time of creation distinguishes them.
+    """
     result = [_found(error, sample) for sample in samples]
     if len({asset.created if asset else None for asset in result}) > 1:
         return True
@@ -88,9 +91,9 @@ def _identities(sample: Mapping[tuple[str, str], Stream], account: str) -> set[t
 
 
 def _young_logs(server: Server, groups: RaftGroups | None, within_ns: int) -> frozenset[str]:
-    """The Raft groups of which this server's log has no entry that is older, by its own clock.
+    """The Raft groups whose log on this server is younger than `within_ns`, by its own clock.
 
-    An empty log is as old as those of the other members: a group without any older entry was made just now.
+    An empty log is young if no member of the group has an older entry.
     """
     members = groups.last if groups else ()
     seen = Counter(member.group for member in members)
@@ -133,12 +136,12 @@ def reasons(server: Server) -> tuple[HealthError, ...]:
 
 def only_lagging_assets(errors: Iterable[HealthError]) -> bool:
     """Whether the only errors are streams or consumers that are not current, which resolves itself after a start."""
-    return all(e.type in _OF_ASSETS and not stays(e) for e in errors)
+    return all(e.type in _ASSET_TYPES and not is_permanent(e) for e in errors)
 
 
-def stays(error: HealthError) -> bool:
+def is_permanent(error: HealthError) -> bool:
     """Whether the reason stays until an operator acts, so that it is no part of a start."""
-    return any(mark in error.error for mark in _LASTING)
+    return any(mark in error.error for mark in _PERMANENT)
 
 
 def summary(errors: tuple[HealthError, ...]) -> str:

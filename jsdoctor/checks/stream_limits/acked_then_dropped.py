@@ -28,8 +28,9 @@ def acked_then_dropped(
     connected: ConnectedServer | None,
     params: Params,
 ) -> Iterator[Finding]:
-    """Discard old makes room after storing: a message that does not fit at all goes the same way (server: filestore.go
-    storeMsg, enforceBytesLimit). `max_msg_size` refuses it instead, with error 10054.
+    """Find streams smaller than one message: `discard: old` stores it, then deletes it (filestore.go storeMsg).
+
+    `max_msg_size` refuses such messages instead, with error 10054.
     """
     payload, overhead = largest_payload(servers, connected), params.integer("overhead")
     seen_before = histories(trend)
@@ -63,8 +64,13 @@ def _finding(stream: Stream, payload: int | None, severity: Severity | None, pro
         severity=severity,
         confidence=Confidence.HIGH if proof else Confidence.LOW,
         measured=(limit, payload, "bytes"),
-        remedy={"no_ack": stream.config.no_ack, "max_msg_size": max(limit - 1024, limit // 2)},
+        remedy={"no_ack": stream.config.no_ack, "max_msg_size": _fitting_size(limit)},
     )
+
+
+def _fitting_size(max_bytes: int) -> int:
+    """A max_msg_size that leaves room for headers and the record of a message."""
+    return max(max_bytes - 1024, max_bytes // 2)
 
 
 _DEFAULT_PAYLOAD = 1 << 20
@@ -75,9 +81,7 @@ _DEFAULT_PAYLOAD = 1 << 20
 def acked_then_dropped_declared(
     manifests: Manifests, servers: Servers | None, connected: ConnectedServer | None, params: Params
 ) -> Iterator[Finding]:
-    """Discard old makes room after storing: a message that does not fit at all goes the same way (server: filestore.go
-    enforceBytesLimit). `max_msg_size` refuses it instead, with error 10054.
-    """
+    """Find declared streams smaller than one message, as `acked_then_dropped` does."""
     stated = max((server.get("max_payload", 0) for server in manifests.servers), default=0)
     payload = largest_payload(servers, connected) or stated or _DEFAULT_PAYLOAD
     for stream in manifests.kept_streams():
@@ -91,7 +95,7 @@ def acked_then_dropped_declared(
             yield failed(
                 stream.subject,
                 f"messages larger than max_bytes ({limit:,} bytes) will be acknowledged and deleted at once:"
-                f" set max_msg_size to {max(limit - 1024, limit // 2):,} or less, and they are refused instead",
+                f" set max_msg_size to {_fitting_size(limit):,} or less, and they are refused instead",
                 stream.shows("max_bytes", limit),
                 severity=Severity.INFO,
                 measured=(limit, payload, "bytes"),
@@ -115,7 +119,7 @@ def largest_payload(servers: Servers | None, connected: ConnectedServer | None) 
 
 
 def lets_in_too_large(config: StreamConfig, payload: int | None, overhead: int) -> bool | None:
-    """Whether a message may come in that is larger than the stream; None when the largest message is not known."""
+    """Whether a message larger than the stream is accepted; None if the largest payload is not known."""
     bounds = [payload or _DEFAULT_MAX_PENDING, config.max_msg_size]
     if min(size for size in bounds if size > 0) + overhead <= config.max_bytes:
         return False
@@ -123,7 +127,7 @@ def lets_in_too_large(config: StreamConfig, payload: int | None, overhead: int) 
 
 
 def emptied(stream: Stream) -> bool:
-    """Written, empty, and neither age nor readers can have taken the messages away. A purge leaves the same picture."""
+    """Whether a stream had messages and is empty, though neither age nor acks removed them. A purge looks the same."""
     config, state = stream.config, stream.state
     kept = config.retention == "limits" and not config.allow_msg_ttl
     return kept and state.messages == 0 and state.last_seq > 0 and not _may_have_expired(stream)
@@ -139,7 +143,7 @@ def _may_have_expired(stream: Stream) -> bool:
 
 
 def drops_now(history: StreamHistory | None) -> bool:
-    """Whether messages arrived between the readings and the stream was empty in each, with nobody to remove them."""
+    """Whether messages arrived between the readings and the stream was empty in each, though nothing removes them."""
     if history is None or history.last.config.retention != "limits" or history.last.config.allow_msg_ttl:
         return False
     lives_ns = history.last.config.max_age_ns

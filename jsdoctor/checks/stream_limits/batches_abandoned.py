@@ -11,7 +11,7 @@ from jsdoctor.model.finding import Finding, Severity, Subject, failed, passed
 from jsdoctor.model.params import Params
 from jsdoctor.model.stored import AdvisoryStreams, moment
 
-_WHY = {
+_REASONS = {
     "timeout": "nothing more of them came in time",
     "incomplete": "a message of them was missing",
     "large": "they had more messages than a batch may have",
@@ -22,24 +22,26 @@ _WHY = {
 
 @check("stream_limits.batches_abandoned")
 def batches_abandoned(advisories: AdvisoryStreams, params: Params) -> Iterator[Finding]:
-    """By stream that the batches were for."""
+    """One finding for each stream that the batches were for."""
     for read in advisories.streams:
         by_stream: dict[str, list[RecordedAdvisories]] = defaultdict(list)
-        for about in read.recorded(AdvisoryKind.BATCH_ABANDONED):
-            by_stream[about.stream].append(about)
+        for advisory in read.recorded(AdvisoryKind.BATCH_ABANDONED):
+            by_stream[advisory.stream].append(advisory)
         for name, abandoned in by_stream.items():
-            count, warn = sum(about.count for about in abandoned), params.integer("warn")
-            reasons = "; ".join(f"{about.count:,}: {_WHY.get(about.reason, about.reason)}" for about in abandoned)
+            count, warn = sum(advisory.count for advisory in abandoned), params.integer("warn")
+            reasons = "; ".join(
+                f"{advisory.count:,}: {_REASONS.get(advisory.reason, advisory.reason)}" for advisory in abandoned
+            )
             yield failed(
                 Subject(kind="stream", name=name, account=read.account),
                 f"the stream abandoned {count:,} {'batch' if count == 1 else 'batches'} of messages in a day, as stream"
                 f" {read.stream} recorded ({reasons}): no message of them is stored",
-                *(read.observed(f"{about.kind} {about.reason}", about.count) for about in abandoned),
+                *(read.observed(f"{advisory.kind} {advisory.reason}", advisory.count) for advisory in abandoned),
                 severity=None if count >= warn else Severity.INFO,
                 measured=(count, warn, "count"),
                 between=(
-                    moment(min(about.first_ns for about in abandoned)),
-                    moment(max(about.last_ns for about in abandoned)),
+                    moment(min(advisory.first_ns for advisory in abandoned)),
+                    moment(max(advisory.last_ns for advisory in abandoned)),
                 ),
             )
         if not by_stream:

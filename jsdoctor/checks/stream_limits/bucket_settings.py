@@ -13,13 +13,13 @@ from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.wording import counted, span
 
 _LEVEL = "_nats.req.level"
-"""Metadata of every stream from 2.11 on, which has markers for what expires."""
+"""A key in the metadata of every stream from 2.11 on: these releases have markers for expired values."""
 _CHUNK_BYTES = 131_072
 """Size of the chunks that clients write unless another one is set."""
 
 
 class Flaw(NamedTuple):
-    """What is wrong, how bad, and the setting with its value."""
+    """A wrong setting: the text of the finding, its severity, and the setting with its value."""
 
     text: str
     severity: Severity
@@ -29,15 +29,15 @@ class Flaw(NamedTuple):
 
 @check("stream_limits.bucket_settings")
 def bucket_settings(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
-    """Clients make buckets with these settings; streams of that name that something else made may not have them.
+    """Judge buckets by the settings with which clients create them.
 
-    A mirror is read only, and has the subjects of its origin. A stream with other subjects only shares the name.
+    Mirrors are left out, and streams with other subjects, which only have such a name.
     """
     for stream in snapshots.last.led_streams():
         if stream.config.mirror is not None or not _is_bucket(stream):
             continue
-        problems = [*_of_key_values(stream)] if stream.is_key_value else [*_of_objects(stream.config)]
-        problems += _common(stream, params)
+        problems = [*_key_value_flaws(stream)] if stream.is_key_value else [*_object_store_flaws(stream.config)]
+        problems += _common_flaws(stream, params)
         if not problems:
             yield passed(stream.subject)
             continue
@@ -56,7 +56,7 @@ def _is_bucket(stream: Stream) -> bool:
     return bool(prefix) and (not subjects or any(subject.startswith(prefix) for subject in subjects))
 
 
-def _common(stream: Stream, params: Params) -> Iterator[Flaw]:
+def _common_flaws(stream: Stream, params: Params) -> Iterator[Flaw]:
     config = stream.config
     if not config.allow_rollup_hdrs:
         what = "purges of keys" if stream.is_key_value else "writes of objects"
@@ -73,8 +73,8 @@ def _common(stream: Stream, params: Params) -> Iterator[Flaw]:
         yield Flaw(f"{text} refusing new ones", severity, "discard", config.discard)
 
 
-def _of_objects(config: StreamConfig) -> Iterator[Flaw]:
-    """All chunks of an object have the same subject."""
+def _object_store_flaws(config: StreamConfig) -> Iterator[Flaw]:
+    """Flaws of an object store, in which all chunks of an object have the same subject."""
     if (most := config.max_msgs_per_subject) > 0:
         text = f"max_msgs_per_subject is {most:,}: of an object with more chunks the first ones are deleted"
         yield Flaw(text, Severity.WARNING, "max_msgs_per_subject", most)
@@ -83,7 +83,7 @@ def _of_objects(config: StreamConfig) -> Iterator[Flaw]:
         yield Flaw(f"{text} than the usual {_CHUNK_BYTES:,} bytes", Severity.INFO, "max_msg_size", size)
 
 
-def _of_key_values(stream: Stream) -> Iterator[Flaw]:
+def _key_value_flaws(stream: Stream) -> Iterator[Flaw]:
     config, history = stream.config, stream.config.max_msgs_per_subject
     if history < 1:
         text = "max_msgs_per_subject is not set, so that every value is kept, and clients may refuse it as no bucket"
@@ -98,11 +98,11 @@ def _of_key_values(stream: Stream) -> Iterator[Flaw]:
                 text = f"what it copies from {source.name} is stored as {transform.dest}, which is no key of it"
                 text += f": keys begin with {own}"
                 yield Flaw(text, Severity.WARNING, "sources.subject_transforms.dest", transform.dest)
-    yield from _unannounced(stream)
+    yield from _expiry_without_markers(stream)
 
 
-def _unannounced(stream: Stream) -> Iterator[Flaw]:
-    """Clients that watch do so with a push consumer that is not durable."""
+def _expiry_without_markers(stream: Stream) -> Iterator[Flaw]:
+    """A flaw if values expire without markers while watchers exist: ephemeral push consumers."""
     config = stream.config
     if config.max_age_ns <= 0 or config.subject_delete_marker_ttl_ns > 0 or _LEVEL not in config.metadata:
         return

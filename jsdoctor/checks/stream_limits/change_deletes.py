@@ -23,7 +23,7 @@ _ATTRIBUTES = {"max_age": "max_age_ns"}
 def change_deletes_declared(
     manifests: Manifests, snapshots: SnapshotSeries | None, servers: Servers | None, connected: ConnectedServer | None
 ) -> Iterator[Finding]:
-    """A Terraform plan lists its own deletes and replacements; all else needs the state of the deployment."""
+    """Report deletions by planned actions of Terraform, and by changes to deployed streams and consumers."""
     deployed = Deployed(snapshots)
     for stream in manifests.streams:
         current = deployed.stream(stream.name)
@@ -42,7 +42,7 @@ def change_deletes_declared(
             yield unsure
         elif current is not None:
             server = release(version_at(current.answered_by, servers, connected))
-            yield _changed(stream, current, server, manifests.subject_counts.get(stream.name))
+            yield _change_finding(stream, current, server, manifests.subject_counts.get(stream.name))
     yield from _consumers(manifests, deployed)
 
 
@@ -66,7 +66,7 @@ def _consumers(manifests: Manifests, deployed: Deployed) -> Iterator[Finding]:
             )
 
 
-def _changed(
+def _change_finding(
     stream: DeclaredStream, current: Stream, server: tuple[int, ...], subjects: Mapping[str, int] | None
 ) -> Finding:
     wanted = stream.after_update(current.config, server)

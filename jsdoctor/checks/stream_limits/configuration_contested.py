@@ -15,18 +15,19 @@ from jsdoctor.model.snapshot import Consumer, Stream
 from jsdoctor.model.trend import ConsumerHistory, StreamHistory, Trend
 from jsdoctor.model.wording import counted, span
 
-_OF_SERVERS = "_nats."
-"""Metadata of the server's own, which differs with the version of the leader (server: jetstream_versioning.go)."""
-_BY_DESIGN = frozenset({"pause_until"})
+_SERVER_PREFIX = "_nats."
+"""Prefix of metadata that servers set, which differs with the leader's version (server: jetstream_versioning.go)."""
+_VALUES_SHOWN = 3
+_IGNORED_FIELDS = frozenset({"pause_until"})
 """Operators pause and resume a consumer; JSD414 reports that."""
-_MORE = "run with --samples 8 --interval 2s"
+_MORE_SAMPLES = "run with --samples 8 --interval 2s"
 
 Fields = dict[str, Any]
 
 
 @check("stream_limits.configuration_contested")
 def configuration_contested(trend: Trend, params: Params) -> Iterator[Finding]:
-    """Each update is an entry of the meta group, whether or not another one takes it back."""
+    """Find configurations that change and return to an earlier state between samples."""
     for stream in trend.streams():
         yield _judged(stream, params)
     for consumer in trend.consumers():
@@ -42,12 +43,12 @@ def _judged(history: StreamHistory | ConsumerHistory, params: Params) -> Finding
     returns = [index for index in changes if states[index] in states[: index - 1]]
     if not changes:
         return passed(last.subject)
-    names = sorted({name for index in changes for name in _changed(states[index - 1], states[index])})
+    names = sorted({name for index in changes for name in _changed_fields(states[index - 1], states[index])})
     if not returns:
         if len(readings) > 2:
             return passed(last.subject)
         text = f"its configuration ({', '.join(names)}) differs between the two samples"
-        return suspected(last.subject, f"{text}: whether it is changed back shows in more of them", _MORE)
+        return suspected(last.subject, f"{text}: whether it is changed back shows in more of them", _MORE_SAMPLES)
     values = "; ".join(f"{name}: {_values(states, name)}" for name in names)
     often = len(changes) >= params.integer("min_changes")
     return failed(
@@ -67,12 +68,12 @@ def _judged(history: StreamHistory | ConsumerHistory, params: Params) -> Finding
 
 def _fields(reading: Stream | Consumer) -> Fields:
     fields = msgspec.to_builtins(reading.config)
-    kept = {key: value for key, value in fields.items() if key not in _BY_DESIGN}
-    own = {key: value for key, value in fields.get("metadata", {}).items() if not key.startswith(_OF_SERVERS)}
+    kept = {key: value for key, value in fields.items() if key not in _IGNORED_FIELDS}
+    own = {key: value for key, value in fields.get("metadata", {}).items() if not key.startswith(_SERVER_PREFIX)}
     return {**kept, "metadata": own}
 
 
-def _changed(before: Fields, after: Fields) -> Iterator[str]:
+def _changed_fields(before: Fields, after: Fields) -> Iterator[str]:
     return (name for name, value in before.items() if value != after[name])
 
 
@@ -82,4 +83,4 @@ def _values(states: Sequence[Fields], name: str) -> str:
         text = msgspec.json.encode(state.get(name)).decode()
         if text not in seen:
             seen.append(text)
-    return " and ".join(seen[:3])
+    return " and ".join(seen[:_VALUES_SHOWN])

@@ -27,7 +27,7 @@ from jsdoctor.model.subjects import subjects_overlap
 from jsdoctor.model.wording import counted
 
 _MAX_SHOWN = 3
-"""Streams with overlapping subjects that are named; more are counted."""
+"""Number of streams with overlapping subjects that get a refusal each; the others are counted."""
 _REFUSED = (
     "stream-subjects-taken",
     "stream-replicas-without-cluster",
@@ -40,21 +40,21 @@ _REFUSED = (
 )
 
 _EXISTS = "stream-exists-otherwise"
-"""Of programs that create their stream at every start, whether or not they go on then."""
+"""Logged by programs that create their stream at each start, which may go on or not."""
 
-_OF_STREAMS = ("a stream was refused", "it does not exist, or stays as it was")
-_OF_ANY_REQUEST = ("a stream or a publish was refused", "it was not created or changed, or the message not stored")
+_STREAM_REFUSED = ("a stream was refused", "it does not exist, or stays as it was")
+_ANY_REFUSED = ("a stream or a publish was refused", "it was not created or changed, or the message not stored")
 _NO_TIER = "no JetStream default"
-"""Begins the only one of these texts (10120) with which servers refuse publishes, too."""
+"""Beginning of the only text (10120) with which servers refuse publishes as well as streams."""
 
 
 @check("stream_limits.configuration_refused_logged", lines_of="clients")
 def configuration_refused_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """By application: servers do not log what they refuse."""
+    """One finding for each application: servers do not log refused streams."""
     for burst in bursts(logs, *_REFUSED, subjects=client_of, calm=False):
         reason = burst.values("reason")
-        what, then = _OF_ANY_REQUEST if _NO_TIER in reason else _OF_STREAMS
-        yield finding_of(burst, f"{what} ({reason}), {burst.story}: {then}", Severity.WARNING)
+        what, effect = _ANY_REFUSED if _NO_TIER in reason else _STREAM_REFUSED
+        yield finding_of(burst, f"{what} ({reason}), {burst.story}: {effect}", Severity.WARNING)
     for burst in bursts(logs, _EXISTS, subjects=client_of, calm=False):
         text = "it requests a stream that exists with other settings (10058)"
         yield finding_of(burst, f"{text}, {burst.story}: the stream stays as it is", Severity.INFO)
@@ -68,8 +68,9 @@ def configuration_refused_declared(
     connected: ConnectedServer | None,
     accounts: Accounts | None,
 ) -> Iterator[Finding]:
-    """Alone by what servers do not take; beside a deployment also by what cannot be changed, by whose subjects are
-    taken, and by limits of the account and of a single server. One finding for each stream, with all reasons.
+    """One finding for each stream, with all reasons why its configuration is refused.
+
+    Beside a deployment also if it cannot be changed, its subjects are taken, or a limit of account or server is passed.
     """
     declared, deployed = Declarations(manifests), Deployed(snapshots)
     account = deployed.account_of(stream.name for stream in manifests.kept_streams())
@@ -101,11 +102,11 @@ def _refusals(
 
     def known(name: str) -> StreamConfig | None:
         """A stream of the same account, as it is declared, else as it is deployed."""
-        there = deployed.stream(name)
-        return declared.config_of(stream.account, name) or (there.config if there else None)
+        deployed_stream = deployed.stream(name)
+        return declared.config_of(stream.account, name) or (deployed_stream.config if deployed_stream else None)
 
-    there = bool(deployed.streams(stream.name))
-    yield from stream_refusals.of_stream(config, known, creating=deployed.seen and not there)
+    is_there = bool(deployed.streams(stream.name))
+    yield from stream_refusals.of_stream(config, known, creating=deployed.seen and not is_there)
     if current:
         consumers = {consumer.name: consumer.config for consumer in current.consumers}
         yield from stream_refusals.of_change(config, current.config, consumers)
@@ -117,24 +118,24 @@ def _refusals(
 def _beyond_limits(
     stream: DeclaredStream, deployed: Deployed, limits: ResourceLimits, release: tuple[int, ...]
 ) -> Iterator[ServerRefusal]:
-    there = deployed.stream(stream.name)
+    deployed_stream = deployed.stream(stream.name)
     if deployed.doubt(stream, stream.name):
         return
     if stream.planned_action is PlannedAction.REPLACED:
-        replaced = there.config if there else None
+        replaced = deployed_stream.config if deployed_stream else None
         yield from limits.refusals(stream_as_checked(stream.config, release), None, replaced)
-    elif there is None or stream.may_update:
-        asked = stream.asked(there.config) if there else stream.config
-        yield from limits.refusals(stream_as_checked(asked, release), there.config if there else None)
+    elif deployed_stream is None or stream.may_update:
+        asked = stream.asked(deployed_stream.config) if deployed_stream else stream.config
+        yield from limits.refusals(
+            stream_as_checked(asked, release), deployed_stream.config if deployed_stream else None
+        )
 
 
 def _overlaps(
     stream: DeclaredStream, subjects: tuple[str, ...], declared: Declarations, deployed: Deployed, account: str | None
 ) -> Iterator[ServerRefusal]:
-    """A subject belongs to one stream of an account: those of one file are held against each other, and each against
-    what is deployed and stays. A subject that the stream has already is not taken from it.
-    """
-    others = declared.taken_beside(stream).near(subjects)
+    """Refusals of subjects that overlap with those of the same file, or with those that deployed streams keep."""
+    others = declared.subjects_in_file(stream).near(subjects)
     if account is not None:
         for name, taken in deployed.subjects_of(account).near(subjects).items():
             kept = declared.config_of(stream.account, name)

@@ -15,7 +15,7 @@ _NUMBERS = ("max_msgs", "max_msgs_per_subject", "max_bytes")
 
 @check("stream_limits.copy_limits")
 def copy_limits(snapshots: SnapshotSeries) -> Iterator[Finding]:
-    """A copy applies its own limits and takes over neither deletions nor expiry (server: stream.go)."""
+    """Compare the limits of copies with those of their origins: a copy only applies its own (server: stream.go)."""
     streams = snapshots.last.led_by_key
     for copy in streams.values():
         origins = [
@@ -31,7 +31,7 @@ def copy_limits(snapshots: SnapshotSeries) -> Iterator[Finding]:
 
 
 def _differences(copy: Stream, source: SourceConfig, origin: Stream) -> Iterator[str]:
-    """What its limits make of what it copies. A stream of several sources has limits for all of them together."""
+    """Differences in limits. Of size and number only for mirrors: several sources share the limits of their copy."""
     own, of_origin, is_mirror = copy.config, origin.config, copy.config.mirror is not None
     if own.max_age_ns != of_origin.max_age_ns:
         yield f"max_age is {_age(own)}, that of {source.name} {_age(of_origin)}"

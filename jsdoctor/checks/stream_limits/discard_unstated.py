@@ -14,18 +14,18 @@ _LIMITS = ("max_bytes", "max_msgs")
 
 @check("stream_limits.discard_unstated_declared")
 def discard_unstated_declared(manifests: Manifests) -> Iterator[Finding]:
-    """The default, `old`, deletes silently; `new` refuses with error 10077 (server: filestore.go)."""
+    """Find limits without a discard policy: the default, `old`, deletes silently, `new` refuses with error 10077."""
     for stream in manifests.kept_streams():
         config = stream.stored
-        reached = [name for name in _LIMITS if getattr(config, name) > 0]
+        limits = [name for name in _LIMITS if getattr(config, name) > 0]
         if config.mirror or config.sealed:
             continue
         if unsure := indeterminate(stream, *_LIMITS):
             yield unsure
-        elif reached and stream.states("discard"):
+        elif limits and stream.states("discard"):
             yield passed(stream.subject)
-        elif reached:
-            yield _finding(stream, reached[0])
+        elif limits:
+            yield _finding(stream, limits[0])
 
 
 def _finding(stream: DeclaredStream, limit: str) -> Finding:

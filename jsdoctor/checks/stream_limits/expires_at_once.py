@@ -11,12 +11,12 @@ from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.wording import span
 
 _MILLI = 1_000_000
-"""Nanoseconds in a millisecond."""
+"""Factor of a number of nanoseconds that was meant as milliseconds."""
 
 
 @check("stream_limits.expires_at_once")
 def expires_at_once(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
-    """Servers accept a `max_age` from 100 ms on. A mirror has the messages of its origin and their age."""
+    """Judge `max_age`, which servers accept from 100 ms on."""
     shortest = params.integer("min_age")
     for stream in snapshots.last.led_streams():
         age = stream.config.max_age_ns

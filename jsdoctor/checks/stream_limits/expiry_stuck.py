@@ -15,15 +15,15 @@ from jsdoctor.model.wording import span
 
 _NS = 1_000_000_000
 _JITTER_NS = _NS
-"""A server notes its time before it reads its streams, and clocks of cluster members differ by milliseconds."""
+"""A message may be dated this far ahead of the reply: clocks differ, and replies are dated before streams are read."""
 
 
 @check("stream_limits.expiry_stuck")
 def expiry_stuck(snapshots: SnapshotSeries, trend: Trend | None, params: Params) -> Iterator[Finding]:
-    """Expiry starts at the oldest sequence and ends at the first message that is young enough.
+    """Judge the age of the oldest messages, by the clock of the server that responded.
 
-    One message dated in the future therefore keeps all behind it (server: filestore.go expireMsgs). All times are by
-    the clock of the server that responded.
+    Expiry stops at the first message that is young enough (server: filestore.go expireMsgs), so that one dated in the
+    future keeps all messages behind it.
     """
     slack_ns, slack_share = params.integer("overshoot"), params.number("overshoot_fraction")
     seen_before = histories(trend)
@@ -55,7 +55,7 @@ def expiry_stuck(snapshots: SnapshotSeries, trend: Trend | None, params: Params)
 
 
 def _expires(stream: Stream) -> bool:
-    """Mirrors keep the origin's times and count from arrival; with per-message TTL the head may rightly stay."""
+    """Whether max_age should remove the oldest message. Mirrors count from arrival, and TTLs may keep a message."""
     config = stream.config
     exempt = config.sealed or config.allow_msg_ttl or config.mirror is not None
     return config.max_age_ns > 0 and stream.state.messages > 0 and not exempt
@@ -66,5 +66,5 @@ def _age_ns(stream: Stream, moment: datetime | None) -> int:
 
 
 def _is_moving(history: StreamHistory | None) -> bool:
-    """A long backlog takes a while to expire: as long as the head moves, nothing is stuck."""
+    """Whether the first sequence moved between the samples: a long backlog takes time to expire."""
     return history is not None and history.last.state.first_seq > history.first.state.first_seq

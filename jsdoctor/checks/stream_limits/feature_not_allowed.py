@@ -31,7 +31,7 @@ _INVALID = {
 
 @check("stream_limits.feature_not_allowed_logged", lines_of="clients")
 def feature_not_allowed_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """By application: the error that it received names no stream. Servers log no refused publish."""
+    """One finding for each application: its error names no stream, and servers do not log refused publishes."""
     for burst in bursts(logs, *_FEATURES, *_INVALID, subjects=client_of, calm=False):
         requested = {occurrence.signature for occurrence in burst.found}
         features = ", ".join(words for signature, words in _FEATURES.items() if signature in requested)

@@ -13,7 +13,7 @@ from jsdoctor.model.snapshot import SnapshotSeries
 
 @check("stream_limits.high_cardinality")
 def high_cardinality(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
-    """Every replica keeps all subjects in memory and builds that index at its start (server: filestore.go, psim)."""
+    """Judge the number of subjects, of which each replica has an index in memory (server: filestore.go, psim)."""
     warn_subjects, given = params.integer("warn_subjects"), "warn_subjects" in params.given
     for stream in snapshots.last.led_streams():
         limit = warn_subjects if given else most_subjects(stream) or warn_subjects

@@ -13,7 +13,7 @@ from jsdoctor.model.wording import counted
 
 @check("stream_limits.jobs_replaced")
 def jobs_replaced(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
-    """With `discard: new` a limit for each subject replaces as well, unless `discard_new_per_subject` is set."""
+    """Judge queues with a limit for each subject, which replaces messages unless `discard_new_per_subject` is set."""
     for stream in snapshots.last.led_streams():
         config = stream.config
         if config.retention == "limits" or config.max_msgs_per_subject < 1 or config.mirror is not None:
@@ -21,14 +21,14 @@ def jobs_replaced(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding
         if config.discard == "new" and config.discard_new_per_subject:
             yield passed(stream.subject)
         else:
-            yield _finding(stream, _undelivered(snapshots.snapshots[0], stream, params), params)
+            yield _finding(stream, _replaced_undelivered(snapshots.snapshots[0], stream, params), params)
 
 
-def _undelivered(before: ClusterSnapshot, stream: Stream, params: Params) -> int:
-    """At least how many messages left the queue since the first sample without having been delivered.
+def _replaced_undelivered(before: ClusterSnapshot, stream: Stream, params: Params) -> int:
+    """Lower bound of the messages that left a work queue undelivered since the first sample; 0 if it is not known.
 
-    What was acknowledged was delivered between the samples or pending at the first. An interest stream deletes what no
-    filter matches as well. State and consumers are read one after the other: a share of the delivered is left out.
+    An acknowledged message was delivered between the samples, or pending at the first. Small numbers count as 0, as
+    state and consumers are read one after the other.
     """
     first = next((each for each in before.led_streams() if each.key == stream.key), None)
     if first is None or stream.config.retention != "workqueue" or not same_incarnation(first, stream):
@@ -46,13 +46,13 @@ def _undelivered(before: ClusterSnapshot, stream: Stream, params: Params) -> int
         delivered += consumer.delivered.consumer_seq
         delivered += known.num_ack_pending - known.delivered.consumer_seq if known else 0
     stored = stream.state.last_seq - first.state.last_seq
-    left = stored + first.state.messages - stream.state.messages
-    lost = left - delivered
+    removed = stored + first.state.messages - stream.state.messages
+    lost = removed - delivered
     return lost if lost >= params.integer("min_messages") and lost > delivered * params.number("margin") else 0
 
 
 def _finding(stream: Stream, lost: int, params: Params) -> Finding:
-    """A warning where it was to refuse. With `discard: old` only the newest job of a subject may be meant to count."""
+    """A warning if jobs were lost with `discard: new`; else an info, as only the newest job may be wanted."""
     config = stream.config
     allowed = counted(config.max_msgs_per_subject, "message")
     refuses = ", although discard is new: that holds for the whole stream" if config.discard == "new" else ""

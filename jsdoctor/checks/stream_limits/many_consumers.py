@@ -12,7 +12,7 @@ from jsdoctor.model.snapshot import SnapshotSeries
 
 @check("stream_limits.many_consumers")
 def many_consumers(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
-    """The stream's own count is there even where not all consumers could be listed."""
+    """Judge the number of consumers, by the stream's own count if not all could be listed."""
     many = params.integer("many")
     for stream in snapshots.last.led_streams():
         count = max(stream.state.consumer_count, len(stream.consumers))

@@ -13,15 +13,15 @@ from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
 from jsdoctor.model.subjects import common_subject, overlaps_any, subject_contains
 from jsdoctor.model.wording import listed
 
-_FOUND = tuple[str, MappedAccount]
+_FoundMapping = tuple[str, MappedAccount]
 
 
 @check("stream_limits.mapped_away")
 def mapped_away(snapshots: SnapshotSeries, mappings: AccountMappings, servers: Servers) -> Iterator[Finding]:
-    """Each server maps by its own configuration, which a reload may have changed on some of them only."""
+    """Judge the mappings of each server: a reload may have changed them on some servers only."""
     domains = {server.name: server.domain for server in servers.servers}
     captured = tuple({subject for stream in snapshots.last.streams for subject in stream.config.subjects})
-    unseen = _unseen(snapshots.last, servers)
+    unseen = _why_incomplete(snapshots.last, servers)
     by_account: dict[tuple[str, str], list[MappedAccount]] = defaultdict(list)
     for account in mappings.accounts:
         for name in account.names if account.server in domains else ():
@@ -39,21 +39,23 @@ def mapped_away(snapshots: SnapshotSeries, mappings: AccountMappings, servers: S
             (source, account) for account in known for source in account.mappings if _concerns(source, account, stream)
         ]
         away = [(source, account) for source, account in found if not _arrives(source, account, captured)]
-        lossy = [(source, account) for source, account in found if _total(source, account) < _WHOLE]
+        lossy = [(source, account) for source, account in found if _total_weight(source, account) < _ALL_PERCENT]
         leafs = any(account.leafs for account in known)
         if away and (unseen or leafs):
             reason = unseen or "what is connected by leaf nodes may have a stream for the destination"
-            yield unknown(stream.subject, f"{_told(away)}, which no stream that was seen captures; {reason}", _HOW)
+            yield unknown(
+                stream.subject, f"{_maps(away)}, which no stream that was seen captures; {reason}", _HOW_TO_FIND
+            )
         elif away:
-            yield _away(stream, away)
+            yield _away_finding(stream, away)
         elif lossy:
-            yield _lossy(stream, lossy)
+            yield _lossy_finding(stream, lossy)
         elif found:
             yield passed(stream.subject)
 
 
-_WHOLE = 100
-_HOW = "nats stream ls --all on the other side, or run again when all servers respond"
+_ALL_PERCENT = 100
+_HOW_TO_FIND = "nats stream ls --all on the other side, or run again when all servers respond"
 
 
 def _concerns(source: str, account: MappedAccount, stream: Stream) -> bool:
@@ -69,12 +71,12 @@ def _arrives(source: str, account: MappedAccount, captured: tuple[str, ...]) -> 
     return any(overlaps_any(pattern, (*captured, *account.shared)) for pattern in patterns) or not patterns
 
 
-def _total(source: str, account: MappedAccount) -> int:
-    return max((destination.weight for destination in account.destinations(source)), default=_WHOLE)
+def _total_weight(source: str, account: MappedAccount) -> int:
+    return max((destination.weight for destination in account.destinations(source)), default=_ALL_PERCENT)
 
 
-def _unseen(snapshot: ClusterSnapshot, servers: Servers) -> str:
-    """Why a stream may be there that was not seen; empty if there can be none."""
+def _why_incomplete(snapshot: ClusterSnapshot, servers: Servers) -> str:
+    """Why a stream may exist that was not seen; empty: all were seen."""
     sizes: dict[str, int] = defaultdict(int)
     seen: dict[str, int] = defaultdict(int)
     for server in servers.servers:
@@ -86,16 +88,16 @@ def _unseen(snapshot: ClusterSnapshot, servers: Servers) -> str:
     return ""
 
 
-def _told(found: Sequence[_FOUND]) -> str:
+def _maps(found: Sequence[_FoundMapping]) -> str:
     routes = {f"{source} to {' and '.join(d.subject for d in a.destinations(source))}" for source, a in found}
     return f"its account maps {listed(sorted(routes), 3)}"
 
 
-def _away(stream: Stream, away: Sequence[_FOUND]) -> Finding:
+def _away_finding(stream: Stream, away: Sequence[_FoundMapping]) -> Finding:
     whole = any(subject_contains(source, subject) for source, _ in away for subject in stream.config.subjects)
     return failed(
         stream.subject,
-        f"{_told(away)}, which no stream captures: what clients publish there is not stored, and a publisher"
+        f"{_maps(away)}, which no stream captures: what clients publish there is not stored, and a publisher"
         ' that waits for an acknowledgement gets "no responders"',
         stream.observed("config.subjects", list(stream.config.subjects)),
         *(account.observed(source) for source, account in away),
@@ -103,13 +105,13 @@ def _away(stream: Stream, away: Sequence[_FOUND]) -> Finding:
     )
 
 
-def _lossy(stream: Stream, lossy: Sequence[_FOUND]) -> Finding:
-    total = min(_total(source, account) for source, account in lossy)
+def _lossy_finding(stream: Stream, lossy: Sequence[_FoundMapping]) -> Finding:
+    total = min(_total_weight(source, account) for source, account in lossy)
     return failed(
         stream.subject,
-        f"{_told(lossy)} with weights of {total} % in all: of what clients publish there, {_WHOLE - total} % is"
+        f"{_maps(lossy)} with weights of {total} % in all: of what clients publish there, {_ALL_PERCENT - total} % is"
         " dropped before the stream",
         *(account.observed(source) for source, account in lossy),
         severity=Severity.WARNING,
-        measured=(total, _WHOLE, "count"),
+        measured=(total, _ALL_PERCENT, "count"),
     )

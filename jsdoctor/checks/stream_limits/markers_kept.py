@@ -14,7 +14,7 @@ from jsdoctor.model.wording import counted
 
 @check("stream_limits.markers_kept")
 def markers_kept(stored: StoredMessages, snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
-    """Markers are messages: they stay until `max_age`, their own time to live, or until somebody removes them."""
+    """Judge the share of markers, which stay until `max_age`, their own time to live, or until they are purged."""
     led = snapshots.last.led_by_key
     for read in stored.streams:
         stream = led.get((read.account, read.stream))

@@ -17,7 +17,7 @@ from jsdoctor.model.wording import span
 
 @check("stream_limits.metadata_threshold")
 def metadata_threshold(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
-    """The stream's own thresholds, compared as `nats server check stream` does (jsm.go monitor/stream.go).
+    """Compare streams with their own thresholds, as `nats server check stream` does (jsm.go monitor/stream.go).
 
     One finding per stream: the worst breach leads, the others follow in its message.
     """
@@ -53,11 +53,11 @@ KEYS = {
     "subjects-warn": ValueKind.COUNT,
     "subjects-critical": ValueKind.COUNT,
 }
-"""Every key that the peers know for streams. None of them means more than it says: an unset peer-expect is no peer."""
+"""Every key for streams of the `nats` CLI. An unset key has no default: without peer-expect peers are not counted."""
 
 
 class Breach(msgspec.Struct, frozen=True):
-    """A threshold that is passed: its text, the field and value behind it, and the numbers."""
+    """A threshold that is passed: the text, the field and its value, the severity, and value, threshold and unit."""
 
     text: str
     path: str
@@ -66,26 +66,26 @@ class Breach(msgspec.Struct, frozen=True):
     measured: tuple[int | None, int | None, str | None] = (None, None, None)
 
 
-def breaches(stream: Stream, on: Thresholds) -> Iterator[Breach]:
+def breaches(stream: Stream, thresholds: Thresholds) -> Iterator[Breach]:
     """Every threshold of the stream that is passed or cannot be read."""
-    for key, shape in on.unreadable.items():
+    for key, shape in thresholds.unreadable.items():
         value = stream.config.metadata.get(PREFIX + key, "")
         text = f"the metadata key {PREFIX}{key} is {value!r} and must be {shape}: nothing is watched by it"
         yield Breach(text, f"config.metadata.{PREFIX}{key}", value, Severity.WARNING)
-    yield from _peers(stream, on)
-    yield from _messages(stream, on)
-    yield from _subjects(stream, on)
-    yield from _origins(stream, on)
+    yield from _peers(stream, thresholds)
+    yield from _messages(stream, thresholds)
+    yield from _subjects(stream, thresholds)
+    yield from _origins(stream, thresholds)
 
 
-def _peers(stream: Stream, on: Thresholds) -> Iterator[Breach]:
+def _peers(stream: Stream, thresholds: Thresholds) -> Iterator[Breach]:
     peers = stream.cluster.replicas if stream.cluster else ()
-    if expected := on.counts.get("peer-expect"):
-        there = 1 + len(peers)
-        if there != expected:
-            text = f"the stream has R{there}, peer-expect is {expected}"
-            yield Breach(text, "cluster.replicas", there, measured=(there, expected, "count"))
-    lag, seen_ns = on.counts.get("peer-lag-critical"), on.durations_ns.get("peer-seen-critical")
+    if expected := thresholds.counts.get("peer-expect"):
+        members = 1 + len(peers)
+        if members != expected:
+            text = f"the stream has R{members}, peer-expect is {expected}"
+            yield Breach(text, "cluster.replicas", members, measured=(members, expected, "count"))
+    lag, seen_ns = thresholds.counts.get("peer-lag-critical"), thresholds.durations_ns.get("peer-seen-critical")
     for peer in peers:
         if lag and peer.lag > lag:
             text = f"replica {peer.name} is {peer.lag:,} operations behind, peer-lag-critical is {lag:,}"
@@ -98,50 +98,56 @@ def _peers(stream: Stream, on: Thresholds) -> Iterator[Breach]:
             yield Breach(text, "cluster.replicas.active", peer.active_ns, measured=measured)
 
 
-def _messages(stream: Stream, on: Thresholds) -> Iterator[Breach]:
+def _messages(stream: Stream, thresholds: Thresholds) -> Iterator[Breach]:
     held = stream.state.messages
     for key, severity in (("msgs-critical", Severity.CRITICAL), ("msgs-warn", Severity.WARNING)):
-        if (least := on.counts.get(key)) and held <= least:
+        if (least := thresholds.counts.get(key)) and held <= least:
             text = f"{held:,} messages are stored, {key} requests more than {least:,}"
             yield Breach(text, "state.messages", held, severity, (held, least, "count"))
             return
 
 
-def _subjects(stream: Stream, on: Thresholds) -> Iterator[Breach]:
-    """A critical value above the warning is a ceiling, one below it a floor; alone, critical is a ceiling."""
-    held, ceiling = stream.state.num_subjects, _is_ceiling(on)
+def _subjects(stream: Stream, thresholds: Thresholds) -> Iterator[Breach]:
+    """Compare the number of subjects. Critical above warning is a ceiling, below it a floor; alone it is a ceiling."""
+    held, ceiling = stream.state.num_subjects, _is_ceiling(thresholds)
     for key, severity in (("subjects-critical", Severity.CRITICAL), ("subjects-warn", Severity.WARNING)):
-        limit = on.counts.get(key)
+        limit = thresholds.counts.get(key)
         if limit and (held >= limit if ceiling else held <= limit):
             text = f"{'' if ceiling else 'only '}{held:,} subjects are stored, {key} is {limit:,}"
             yield Breach(text, "state.num_subjects", held, severity, (held, limit, "count"))
             return
 
 
-def _is_ceiling(on: Thresholds) -> bool:
-    return on.counts.get("subjects-warn", 0) < on.counts.get("subjects-critical", 0)
+def _is_ceiling(thresholds: Thresholds) -> bool:
+    return thresholds.counts.get("subjects-warn", 0) < thresholds.counts.get("subjects-critical", 0)
 
 
 def most_subjects(stream: Stream) -> int | None:
     """The number of subjects from which the stream's own metadata wants to be warned; None where it names none."""
-    on = read_thresholds(stream.config.metadata, {key: KEYS[key] for key in ("subjects-warn", "subjects-critical")})
-    if on is None or not _is_ceiling(on):
+    thresholds = read_thresholds(
+        stream.config.metadata, {key: KEYS[key] for key in ("subjects-warn", "subjects-critical")}
+    )
+    if thresholds is None or not _is_ceiling(thresholds):
         return None
-    return on.counts.get("subjects-warn") or on.counts["subjects-critical"]
+    return thresholds.counts.get("subjects-warn") or thresholds.counts["subjects-critical"]
 
 
-def _origins(stream: Stream, on: Thresholds) -> Iterator[Breach]:
-    """Thresholds that are set for all streams, not by this one, do not count for streams without origins."""
-    sources, least, most = len(stream.sources), on.counts.get("min-sources"), on.counts.get("max-sources")
-    if not sources and "min-sources" not in on.own:
+def _origins(stream: Stream, thresholds: Thresholds) -> Iterator[Breach]:
+    """Compare mirrors and sources. Thresholds from parameters do not count for streams without origins."""
+    sources, least, most = (
+        len(stream.sources),
+        thresholds.counts.get("min-sources"),
+        thresholds.counts.get("max-sources"),
+    )
+    if not sources and "min-sources" not in thresholds.own:
         least = None
     if (least and sources < least) or (most and sources > most):
         key, limit = ("min-sources", least) if least and sources < least else ("max-sources", most)
         text = f"{sources} sources where {key} is {limit}"
         yield Breach(text, "sources", sources, measured=(sources, limit, "count"))
-    lag, seen_ns = on.counts.get("lag-critical"), on.durations_ns.get("seen-critical")
+    lag, seen_ns = thresholds.counts.get("lag-critical"), thresholds.durations_ns.get("seen-critical")
     origins = stream.sources or ((stream.mirror,) if stream.mirror else ())
-    if not origins and on.own & {"lag-critical", "seen-critical"}:
+    if not origins and thresholds.own & {"lag-critical", "seen-critical"}:
         text = "lag-critical or seen-critical is set and the stream is neither a mirror nor has sources"
         yield Breach(text, "config.mirror", None, Severity.WARNING)
     for origin in origins:

@@ -1,8 +1,8 @@
-"""JSD607: a mirror, or a stream with sources, to which messages of its origin do not come any more.
+"""JSD607: a mirror, or a stream with sources, that gets no more messages of its origin.
 
 From logs: mirrors and sources whose origin refused them, or whose messages they could not store.
 
-The figures of a server count what it was sent, so they show no lag if it refuses what it is sent (stream.go).
+Servers compute lag from what they receive, so it is 0 if they refuse what they receive (server: stream.go).
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from jsdoctor.model.subjects import overlaps_any
 from jsdoctor.model.trend import StreamHistory, Trend
 from jsdoctor.model.wording import counted, span
 
-_LONGER = "run with --samples 6 --interval 12s"
-"""Where the time since the last heartbeat starts again: past `warn_silence`, with readings between two attempts."""
+_MORE_SAMPLES = "run with --samples 6 --interval 12s"
+"""For servers whose time since the last heartbeat restarts: longer than `warn_silence`, with readings in between."""
 
 
 class Stall(msgspec.Struct, frozen=True):
-    """What is wrong with the copying from one origin. `measured`: the value, its threshold and their unit."""
+    """A fault of the copying from one origin. `measured`: the value, its threshold and their unit."""
 
     text: str
     severity: Severity
@@ -51,7 +51,7 @@ def mirror_or_source_stalled(
     connected: ConnectedServer | None,
     params: Params,
 ) -> Iterator[Finding]:
-    """Lag alone shows nothing: it is 0 without contact to the origin, and if each message that arrives is refused."""
+    """Judge mirrors and sources. Lag alone is no proof: it is 0 without contact, and if each message is refused."""
     deployment = Deployment(snapshots, servers, connected)
     histories = {(h.last.account, h.last.name): h for h in trend.streams()} if trend else {}
     for stream in snapshots.last.led_streams():
@@ -93,7 +93,7 @@ def _undecided(stream: Stream, history: StreamHistory | None, deployment: Deploy
             stream.subject,
             "heartbeats of its origin were missed, and a server before 2.11 counts the time since the last one"
             " again with each attempt to reach the origin",
-            _LONGER,
+            _MORE_SAMPLES,
         )
     return None
 
@@ -101,7 +101,7 @@ def _undecided(stream: Stream, history: StreamHistory | None, deployment: Deploy
 def _stalls(stream: Stream, history: StreamHistory | None, deployment: Deployment, params: Params) -> Iterator[Stall]:
     origins = list(origins_of(stream, history))
     for origin in origins:
-        if stall := _of_origin(stream, origin, history, deployment, params):
+        if stall := _origin_stall(stream, origin, history, deployment, params):
             yield stall
     for name, text in (*filters_without_subjects(stream, deployment), *sizes_below_origin(stream, deployment)):
         yield Stall(text, Severity.WARNING, name)
@@ -113,12 +113,12 @@ def _stalls(stream: Stream, history: StreamHistory | None, deployment: Deploymen
             " sequences: it went on with an origin that was recreated, and messages of both are mixed"
         )
         yield Stall(text, Severity.ERROR, origins[0].now.name if origins else "")
-    elif history and (by := ahead(history, deployment)):
+    elif history and (excess := ahead(history, deployment)):
         text = (
-            f"it is {by:,} sequences past its origin, which was recreated, restored or lost its end:"
-            f" the next {counted(by, 'message')} of the origin will not be copied"
+            f"it is {excess:,} sequences past its origin, which was recreated, restored or lost its end:"
+            f" the next {counted(excess, 'message')} of the origin will not be copied"
         )
-        yield Stall(text, Severity.ERROR, origins[0].now.name if origins else "", (by, 0, "count"))
+        yield Stall(text, Severity.ERROR, origins[0].now.name if origins else "", (excess, 0, "count"))
     elif history and all(map(is_heard, origins)) and (lost := missing(history, deployment)):
         if lost.for_ns < params.integer("min_stall"):
             return
@@ -130,18 +130,18 @@ def _stalls(stream: Stream, history: StreamHistory | None, deployment: Deploymen
         yield Stall(text, Severity.ERROR, "", (lost.count, 0, "count"))
 
 
-def _of_origin(
+def _origin_stall(
     stream: Stream, origin: Origin, history: StreamHistory | None, deployment: Deployment, params: Params
 ) -> Stall | None:
     name, silent_ns = origin.now.name, quiet_ns(stream, origin, history, deployment)
     fail_ns = own_duration_ns(params, "max_silence", stream.config.metadata, "seen-critical")
     warn_ns, lag = min(params.integer("warn_silence"), fail_ns), params.integer("warn_lag")
-    received = f"last seen {span(silent_ns)} ago" if origin.now.active_ns >= 0 else f"not seen in {span(silent_ns)}"
+    copied = f"last seen {span(silent_ns)} ago" if origin.now.active_ns >= 0 else f"not seen in {span(silent_ns)}"
     if origin.failing:
-        grave = origin.error_code == NO_SUCH_STREAM or silent_ns >= warn_ns
+        is_severe = origin.error_code == NO_SUCH_STREAM or silent_ns >= warn_ns
         text = f"nothing is copied from {name}: {origin.error_text}"
-        return Stall(text, Severity.ERROR if grave else Severity.WARNING, name, (silent_ns, warn_ns, "duration"))
-    if not 0 <= origin.now.active_ns < HEARD_NS and deployment.has_no(stream, name):
+        return Stall(text, Severity.ERROR if is_severe else Severity.WARNING, name, (silent_ns, warn_ns, "duration"))
+    if not 0 <= origin.now.active_ns < HEARTBEAT_LIMIT_NS and deployment.has_no(stream, name):
         text = f"nothing is copied from {name}: " + (
             "it was deleted or never there, as its account lists all its streams"
             if deployment.lists_all(stream)
@@ -150,18 +150,18 @@ def _of_origin(
         return Stall(text, Severity.ERROR, name, (silent_ns, warn_ns, "duration"))
     if silent_ns >= warn_ns:
         late = silent_ns >= fail_ns
-        text = f"{name} was {received}, not even its heartbeat: it is down, leaderless or cut off, and no message comes"
+        text = f"{name} was {copied}, not even its heartbeat: it is down, leaderless or cut off, and no message comes"
         limit = fail_ns if late else warn_ns
         return Stall(text, Severity.ERROR if late else Severity.WARNING, name, (silent_ns, limit, "duration"))
     lags = [reading.lag for reading in (*origin.before, origin.now)]
     if history and len(lags) > 1 and min(lags) >= lag and lags[-1] >= lags[0]:
-        rests = history.first.state.last_seq == stream.state.last_seq
-        how = "and nothing was copied" if rests else "and not catching up"
+        nothing_copied = history.first.state.last_seq == stream.state.last_seq
+        how = "and nothing was copied" if nothing_copied else "and not catching up"
         text = f"it is {lags[-1]:,} messages behind {name} {how} within {span(int(history.elapsed_s * 1e9))}"
-        return Stall(text, Severity.ERROR if rests else Severity.WARNING, name, (lags[-1], lag, "count"))
-    if silent_ns >= HEARD_NS:
+        return Stall(text, Severity.ERROR if nothing_copied else Severity.WARNING, name, (lags[-1], lag, "count"))
+    if silent_ns >= HEARTBEAT_LIMIT_NS:
         text = (
-            f"{name} was {received}, and origins send a heartbeat each second:"
+            f"{name} was {copied}, and origins send a heartbeat each second:"
             f" normal after a restart or an election, a warning from {span(warn_ns)} on"
         )
         return Stall(text, Severity.INFO, name, (silent_ns, warn_ns, "duration"))
@@ -169,9 +169,9 @@ def _of_origin(
 
 
 def _cause(history: StreamHistory, deployment: Deployment) -> str:
-    """As measured on 2.10.26, where the stall is permanent; a mirror has no window that can be edited.
+    """Why a copy stopped for good, and the fix, as half a sentence: measured on 2.10.26.
 
-    Its lag is that of the message at which it stopped: 0 or one less than what waits behind it.
+    A mirror has no duplicate window that could be edited.
     """
     stream = history.last
     if remade_origin(history, deployment):
@@ -194,13 +194,13 @@ def _finding(stream: Stream, stalls: Sequence[Stall], deployment: Deployment) ->
     local = {c.name for c in config.origins if c.external is None}
     gone = {origin.now.name for origin in origins_of(stream, None) if origin.error_code == NO_SUCH_STREAM}
     gone |= {name for name in local if deployment.has_no(stream, name)}
-    asked = {stall.origin for stall in stalls if stall.origin} & local
-    again = deployment.counts_again(stream)
+    stalled_origins = {stall.origin for stall in stalls if stall.origin} & local
+    restarts = deployment.restarts_silence(stream)
     doubtful = worst.severity is Severity.INFO and worst.measured[0] is not None
     seen = {o.now.name for o in origins_of(stream, None) if o.now.active_ns >= 0 and not o.failing} - gone
     measured, _, unit = worst.measured
     # Where attempts to reach the origin fail, the time since the last contact starts again with each.
-    silent_ns = measured if unit == "duration" and worst.origin in seen and not again else None
+    silent_ns = measured if unit == "duration" and worst.origin in seen and not restarts else None
     return failed(
         stream.subject,
         "; ".join(dict.fromkeys(stall.text for stall in stalls)),
@@ -212,10 +212,10 @@ def _finding(stream: Stream, stalls: Sequence[Stall], deployment: Deployment) ->
         measured=worst.measured,
         between=(None if silent_ns is None else stream.at - timedelta(microseconds=silent_ns // 1000), None),
         remedy={
-            "origins": sorted(asked - gone) if asked else sorted(local - gone)[:3],
-            **({"some_are_missing": True} if asked & gone else {}),
+            "origins": sorted(stalled_origins - gone) if stalled_origins else sorted(local - gone)[:_SHOWN],
+            **({"some_are_missing": True} if stalled_origins & gone else {}),
         },
-        how_to_get="" if not doubtful else _LONGER if again else "run again in a minute",
+        how_to_get="" if not doubtful else _MORE_SAMPLES if restarts else "run again in a minute",
     )
 
 
@@ -228,8 +228,8 @@ _WHAT = {
     "source-message-refused": "it could not store a message of a source",
     "source-recreated": "its source was deleted and recreated: it copies from its beginning",
 }
-_AT_WORK = ("mirror-message-refused", "source-message-refused", "source-recreated")
-_SETTING_UP = tuple(name for name in _WHAT if name not in _AT_WORK)
+_WHILE_COPYING = ("mirror-message-refused", "source-message-refused", "source-recreated")
+_SETTING_UP = tuple(name for name in _WHAT if name not in _WHILE_COPYING)
 """While a server starts, origins cannot be reached yet."""
 
 _REPEATED_ID = "msgid is duplicate"
@@ -238,13 +238,13 @@ _REPEATED_ID = "msgid is duplicate"
 @check("stream_limits.origin_stalled_logged", lines_of="servers")
 def origin_stalled_logged(logs: LogEvidence) -> Iterator[Finding]:
     """A stream that cannot store one message of its origin stops there (stream.go processInboundMirrorMsg)."""
-    for burst in [*bursts(logs, *_AT_WORK, calm=False), *bursts(logs, *_SETTING_UP)]:
+    for burst in [*bursts(logs, *_WHILE_COPYING, calm=False), *bursts(logs, *_SETTING_UP)]:
         recreated = {item.signature for item in burst.found} == {"source-recreated"}
         severity = Severity.INFO if recreated else None if is_recent(logs, burst) else Severity.WARNING
-        yield finding_of(burst, _words(burst), severity)
+        yield finding_of(burst, _message_logged(burst), severity)
 
 
-def _words(burst: Burst) -> str:
+def _message_logged(burst: Burst) -> str:
     what = "; ".join(dict.fromkeys(_WHAT[occurrence.signature] for occurrence in burst.found))
     reasons = burst.values("reason")
     stuck = (
@@ -254,21 +254,21 @@ def _words(burst: Burst) -> str:
     return f"{what}{why}: {burst.story}{stuck if _REPEATED_ID in reasons else ''}"
 
 
-HEARD_NS = 5_000_000_000
-"""An origin sends a heartbeat each second: one received this lately shows that nothing waits to be sent (stream.go)."""
+HEARTBEAT_LIMIT_NS = 5_000_000_000
+"""With a heartbeat within this time an origin is in contact: it sends one each second (server: stream.go)."""
 _MISSED_NS = 3_000_000_000
-"""Three heartbeats. Half of what a server before 2.11 shows while an origin is silent is above it."""
+"""Three heartbeats. Servers before 2.11 show more than this for half of the time in which an origin is silent."""
 _NEVER = -1
 
 
 def is_heard(origin: Origin) -> bool:
     """Whether every reading shows a heartbeat, and no error."""
     readings = (*origin.before, origin.now)
-    return all(0 <= reading.active_ns < HEARD_NS and not reading.error for reading in readings)
+    return all(0 <= reading.active_ns < HEARTBEAT_LIMIT_NS and not reading.error for reading in readings)
 
 
 def quiet_ns(stream: Stream, origin: Origin, history: StreamHistory | None, deployment: Deployment) -> int:
-    """For how long nothing was received. A leader that never received anything may have been elected just now."""
+    """For how long nothing was received from an origin; if ever, since the leader's election or over the samples."""
     if origin.now.active_ns >= 0:
         return max(origin.now.active_ns, _over_attempts_ns(stream, origin, history, deployment))
     since = deployment.copying_since(stream)
@@ -284,35 +284,35 @@ def unheard(origin: Origin, stream: Stream, deployment: Deployment) -> bool:
 
 
 def is_unclear(stream: Stream, origin: Origin, deployment: Deployment) -> bool:
-    """Whether heartbeats were missed and `active` may have started again since."""
+    """Whether heartbeats were missed on a server whose `active` restarts with each attempt to reach the origin."""
     readings = (*origin.before, origin.now)
-    return deployment.counts_again(stream) and any(reading.active_ns >= _MISSED_NS for reading in readings)
+    return deployment.restarts_silence(stream) and any(reading.active_ns >= _MISSED_NS for reading in readings)
 
 
 def _over_attempts_ns(stream: Stream, origin: Origin, history: StreamHistory | None, deployment: Deployment) -> int:
-    """From the first reading that shows missed heartbeats to the last, where `active` starts again with each attempt.
+    """The time from the first reading with missed heartbeats to the last, where `active` restarts with each attempt.
 
-    Two readings below the limit one after the other show that the origin sends again.
+    0 if anything was copied, or if two readings in a row have recent heartbeats: the origin sends again.
     """
-    if not history or not deployment.counts_again(stream) or len(origin.before) != len(history.readings) - 1:
+    if not history or not deployment.restarts_silence(stream) or len(origin.before) != len(history.readings) - 1:
         return 0
     actives = [reading.active_ns for reading in (*origin.before, origin.now)]
     silent = [number for number, active in enumerate(actives) if active >= _MISSED_NS]
-    received = history.first.state.last_seq != stream.state.last_seq
-    if len(silent) < 2 or received or any(max(pair) < _MISSED_NS for pair in itertools.pairwise(actives[silent[0] :])):
+    copied = history.first.state.last_seq != stream.state.last_seq
+    if len(silent) < 2 or copied or any(max(pair) < _MISSED_NS for pair in itertools.pairwise(actives[silent[0] :])):
         return 0
     between = history.readings[silent[-1]].at - history.readings[silent[0]].at
     return actives[silent[0]] + int(between.total_seconds() * 1e9)
 
 
-_SEVERAL = 2
+_SHOWN = 3
 
 
 def filters_without_subjects(stream: Stream, deployment: Deployment) -> Iterator[tuple[str, str]]:
-    """The origin, and what is wrong, for each filter that no subject of its origin can match.
+    """The origin and a text for each filter that no subject of its origin can match.
 
-    Nothing for the copy of one origin that has messages: they may have matched before the origin's subjects were
-    changed. Nothing for origins that copy others themselves, as they store messages under the subjects of those.
+    A copy of one origin that has messages is left out, as the origin may have had other subjects, and so are origins
+    that copy others, as they store messages under the subjects of those.
     """
     for source in _without_messages(stream):
         wanted = _wanted(source)
@@ -321,19 +321,18 @@ def filters_without_subjects(stream: Stream, deployment: Deployment) -> Iterator
             continue
         subjects = stored_subjects(origin.config.subjects, origin.config.subject_transform)
         if not any(overlaps_any(text, subjects) for text in wanted):
-            named = ", ".join(repr(text) for text in wanted[:3])
+            named, stored = ", ".join(map(repr, wanted[:_SHOWN])), ", ".join(subjects[:_SHOWN])
             yield (
                 source.name,
-                f"it takes {named} of {source.name}, which stores {', '.join(subjects[:3])}: no message is ever copied",
+                f"it takes {named} of {source.name}, which stores {stored}: no message is ever copied",
             )
 
 
 def starts_past_origin(stream: Stream, deployment: Deployment) -> Iterator[tuple[str, str, Severity]]:
-    """The origin, and what is wrong, for each copy that starts at a message or a time that is not there yet.
+    """The origin, a text and its severity for each start at a sequence or time beyond the end of the origin.
 
-    A time that is to come may be meant, a sequence is that of an origin that was there before.
-
-    The start acts once, so it counts only while nothing was copied (server: stream.go setupMirrorConsumer).
+    A future time may be intended; a sequence is one of an earlier origin. The start acts once, so it counts only while
+    nothing was copied (server: stream.go setupMirrorConsumer).
     """
     for source in _without_messages(stream):
         origin = deployment.present_origin(stream, source)
@@ -349,15 +348,15 @@ def starts_past_origin(stream: Stream, deployment: Deployment) -> Iterator[tuple
 
 
 def _without_messages(stream: Stream) -> tuple[SourceConfig, ...]:
-    """The origins from which nothing may have come: all, where the copy is empty, or where another one fills it."""
+    """The origins from which nothing may have been copied: none if the copy has messages and a single origin."""
     sources = stream.config.origins
-    return () if stream.state.messages and len(sources) < _SEVERAL else sources
+    return () if stream.state.messages and len(sources) == 1 else sources
 
 
 def sizes_below_origin(stream: Stream, deployment: Deployment) -> Iterator[tuple[str, str]]:
-    """The origin, and what is wrong, for each origin that takes larger messages than the copy.
+    """The origin and a text for each origin that accepts larger messages than the copy.
 
-    A server refuses to create such a copy, and does not look again when its origin is changed (server: stream.go).
+    A server refuses to create such a copy, and does not check it when its origin is changed (server: stream.go).
     """
     config, limit = stream.config, stream.config.max_msg_size
     for source in config.origins:
@@ -369,22 +368,22 @@ def sizes_below_origin(stream: Stream, deployment: Deployment) -> Iterator[tuple
 
 
 def _wanted(source: SourceConfig) -> tuple[str, ...]:
-    """The subjects that it takes; empty for all. A source takes only what one of its transforms matches."""
+    """The subjects that a source takes: of its transforms, else its filter; empty: all."""
     if source.subject_transforms:
         return tuple(transform.src or ">" for transform in source.subject_transforms)
     return (source.filter_subject,) if source.filter_subject else ()
 
 
 NO_SUCH_STREAM = 10059
-_COUNTS_ON = (2, 11)
-"""From here on `active` of a source counts on; before, it starts again with each attempt to reach the origin, every ten
-to twenty seconds, and no error is reported: measured on 2.10.26 for a site that is down."""
+_NO_RESTART_SINCE = (2, 11)
+"""From this release on `active` of a source does not restart with each attempt to reach the origin, every ten to twenty
+seconds; before, no error is reported either: measured on 2.10.26 for a site that is down."""
 _DROPS_REPEATED_IDS = (2, 12, 8)
-"""From here on a repeated id is dropped, or stored by a mirror; before, it stops a copy of one replica (stream.go)."""
+"""From this release on a repeated id is dropped, or stored by a mirror; before, it stops a copy of one replica."""
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """A mirror or source of a stream: how it is doing, and the same in earlier readings, oldest first."""
+    """A mirror or source as its stream reports it: in the newest reading, and in earlier ones, oldest first."""
 
     now: SourceInfo
     before: tuple[SourceInfo, ...] = ()
@@ -427,7 +426,7 @@ def _sources(stream: Stream) -> Mapping[tuple[str, int], SourceInfo]:
 
 
 class Deployment:
-    """What is known beside the stream itself: its origins in each sample, and since when its server may copy."""
+    """The other streams and the servers: the origins in the first and last sample, and the servers' versions."""
 
     def __init__(self, snapshots: SnapshotSeries, servers: Servers | None, connected: ConnectedServer | None) -> None:
         self._servers = {server.name: server for server in servers.servers} if servers else {}
@@ -436,7 +435,7 @@ class Deployment:
         self._index: dict[int, dict[StreamKey, Stream]] = {}
 
     def copying_since(self, stream: Stream) -> datetime | None:
-        """The latest possible start of its present leader; None if unknown (2.10; plain accounts)."""
+        """When the present leader of a stream began to copy at the latest; None if unknown (2.10; plain accounts)."""
         server = self._servers.get(stream.answered_by)
         started = server.varz.start if server and server.varz else None
         led = stream.cluster.leader_since if stream.cluster else None
@@ -446,30 +445,30 @@ class Deployment:
         return max(moment for moment in (led, started, stream.created) if moment)
 
     def stops_at_repeated_ids(self, stream: Stream) -> bool:
-        """Whether the version of its server is known, and is one that such a message stops: with one replica only."""
+        """Whether a repeated id stops its copying: with one replica, on a server known to be older than the fix."""
         if stream.config.num_replicas > 1:
             return False
         version = self._release(stream)
         return bool(version) and version < _DROPS_REPEATED_IDS
 
-    def counts_again(self, stream: Stream) -> bool:
-        """Whether it has sources, and a server whose `active` is known to start again with each attempt."""
+    def restarts_silence(self, stream: Stream) -> bool:
+        """Whether it has sources, on a server whose `active` is known to restart with each attempt."""
         version = self._release(stream)
-        return bool(stream.config.sources and version) and version < _COUNTS_ON
+        return bool(stream.config.sources and version) and version < _NO_RESTART_SINCE
 
     def _release(self, stream: Stream) -> tuple[int, ...]:
         server = self._servers.get(stream.answered_by)
         return release(server.version if server else (self._connected.version if self._connected else ""))
 
     def has_no(self, stream: Stream, name: str) -> bool:
-        """Whether no server that responded knows an origin of the same account, not even one without a leader."""
+        """Whether an origin of the same account is unknown to all servers that responded, even without a leader."""
         config = stream.config
         if any(c.name == name and c.external is not None for c in config.origins):
             return False
         return (stream.account, name) not in self._names
 
     def lists_all(self, stream: Stream) -> bool:
-        """Whether its account listed all its streams: what is not among them was deleted, or was never there."""
+        """Whether all streams of its account were listed: others were deleted or never existed."""
         return stream.account in self._last.listed
 
     @cached_property
@@ -499,10 +498,10 @@ class Missing(msgspec.Struct, frozen=True):
 
 
 def missing(history: StreamHistory, deployment: Deployment) -> Missing | None:
-    """What the origins had at the first reading that a stalled copy did not get by the last.
+    """The messages that the origins had at the first reading and a stalled copy did not get by the last.
 
-    None if nothing is missing or nothing is known: a copy that moves, that takes only a part, an origin not listed. An
-    overloaded server copies late, and reports lag 0 too: how long they are missing decides.
+    None if none are missing or this is not known: the copy moves, takes only a part, or an origin was not listed. An
+    overloaded server copies late with lag 0 too, so the time for which they are missing decides.
     """
     stream, config = history.last, history.last.config
     if history.first.state.last_seq != stream.state.last_seq:
@@ -528,10 +527,10 @@ def missing(history: StreamHistory, deployment: Deployment) -> Missing | None:
 
 
 def remade_origin(history: StreamHistory, deployment: Deployment) -> Stream | None:
-    """The only origin of a copy with sources that has fewer messages than were copied, and was created since the last.
+    """The only source of a copy, if it was recreated after the last copied message and has fewer messages; else None.
 
-    Before 2.14 a server goes on after the sequence that it had copied (issue 6206). The count alone could be that of
-    another source that the copy had before, the time alone that of a clock.
+    Before 2.14 a server then goes on after the sequence that it had copied (issue 6206). Count or time alone prove
+    nothing: the copy may have had another source, or a clock may be wrong.
     """
     stream, config = history.last, history.last.config
     if config.mirror or config.subjects or len(config.sources) != 1:
@@ -543,12 +542,12 @@ def remade_origin(history: StreamHistory, deployment: Deployment) -> Stream | No
     copied_at = stream.state.last_ts
     if not (earlier and present and present.created and copied_at and earlier.state.messages):
         return None
-    again = earlier.created == present.created and present.created > copied_at
-    return earlier if again and present.state.last_seq < stream.state.last_seq else None
+    restarts = earlier.created == present.created and present.created > copied_at
+    return earlier if restarts and present.state.last_seq < stream.state.last_seq else None
 
 
 def _waiting_ns(count: int, seen: Sequence[tuple[Stream, Stream]], elapsed_s: float) -> float:
-    """For how long that many messages have been missing: since the last was stored, or at the rate of their origins."""
+    """For how long `count` messages have been missing: by the rate of their origins, or since the last was stored."""
     grown = sum(present.state.last_seq - earlier.state.last_seq for earlier, present in seen)
     if grown > 0:
         return elapsed_s * (1 + count / grown) * 1e9
@@ -557,16 +556,13 @@ def _waiting_ns(count: int, seen: Sequence[tuple[Stream, Stream]], elapsed_s: fl
 
 
 def ahead(history: StreamHistory, deployment: Deployment) -> int:
-    """By how many sequences a mirror was past its present origin, which was therefore recreated; else 0.
-
-    The readings of one sample are not of one instant: a later one of the origin can only be farther.
-    """
+    """By how many sequences a mirror was past the present end of its origin, which was then recreated; or 0."""
     mirror = history.last.config.mirror
     origin = deployment.present_origin(history.last, mirror) if mirror else None
     return max(history.first.state.last_seq - origin.state.last_seq, 0) if origin else 0
 
 
 def surplus(stream: Stream) -> int:
-    """Messages that a mirror holds beyond what its sequences allow: it continued after its origin was recreated."""
+    """By how much the messages of a mirror exceed its sequences: it went on after its origin was recreated; or 0."""
     state = stream.state
     return max(state.messages - (state.last_seq - state.first_seq + 1), 0) if stream.config.mirror else 0

@@ -32,9 +32,9 @@ from jsdoctor.model.wording import counted, span
 def near_limit(
     snapshots: SnapshotSeries, trend: Trend | None, servers: Servers | None, params: Params
 ) -> Iterator[Finding]:
-    """A ring buffer (limits retention, discard old) is meant to be full: its messages and bytes are not judged.
+    """Judge limits; not those of storage for a ring buffer (limits retention, discard old), which is meant to be full.
 
-    Streams that refuse messages already belong to JSD603.
+    JSD603 judges streams that refuse messages already.
     """
     warn_at, fail_at = params.number("warn_fraction"), params.number("max_fraction")
     min_consumers, readings = params.integer("min_consumers"), histories(trend)
@@ -64,7 +64,7 @@ def near_limit(
 
 
 def _default_max_consumers(servers: Servers | None) -> dict[str, int]:
-    """By server: how many consumers a stream without a limit may have. 2.15 has a default, older versions none."""
+    """By server, the most consumers of a stream without a limit of its own; 0: any number, as before 2.15."""
     limit = {}
     for server in servers.servers if servers else ():
         limits = server.varz.jetstream.limits if server.varz and server.varz.jetstream else None
@@ -97,7 +97,7 @@ _MORE_CONSUMERS = MoreRoom({"action": "stream.look_at_consumers"})
 
 @check("stream_limits.near_limit_declared")
 def near_limit_declared(manifests: Manifests, snapshots: SnapshotSeries | None, params: Params) -> Iterator[Finding]:
-    """Those that are deployed count, too; past the limit the server refuses (10026, server: consumer.go)."""
+    """Judge declared and deployed consumers together; past the limit the server refuses further ones (10026)."""
     warn_at, least = params.number("warn_fraction"), params.integer("min_consumers")
     declared, deployed = Declarations(manifests), Deployed(snapshots)
     for stream in manifests.kept_streams():
@@ -107,9 +107,9 @@ def near_limit_declared(manifests: Manifests, snapshots: SnapshotSeries | None, 
             continue
         if most <= 0:
             continue
-        names, there = _consumers(stream, declared, deployed)
-        over = len(names) > max(most, there)
-        if not over and (most < least or len(names) / most < warn_at):
+        names, deployed_count = _consumers(stream, declared, deployed)
+        is_exceeded = len(names) > max(most, deployed_count)
+        if not is_exceeded and (most < least or len(names) / most < warn_at):
             yield passed(stream.subject)
             continue
         few = "those that are there stay, and no further one can be created"
@@ -117,16 +117,16 @@ def near_limit_declared(manifests: Manifests, snapshots: SnapshotSeries | None, 
         yield failed(
             stream.subject,
             f"{counted(len(names), 'consumer')} will want a place and max_consumers is {most:,}: "
-            + ("the server refuses the last of them (error 10026)" if over else few),
+            + ("the server refuses the last of them (error 10026)" if is_exceeded else few),
             stream.shows("max_consumers", most),
-            severity=Severity.ERROR if over else Severity.WARNING,
+            severity=Severity.ERROR if is_exceeded else Severity.WARNING,
             measured=(len(names), most, "count"),
         )
 
 
 def _consumers(stream: DeclaredStream, declared: Declarations, deployed: Deployed) -> tuple[set[str], int]:
-    """Those that are declared or deployed, and how many are deployed: servers keep them whatever the new limit is."""
+    """The names of declared and deployed consumers, and how many are deployed: servers keep those despite the limit."""
     names = {consumer.name for consumer in declared.consumers_of(stream)}
     current = deployed.stream(stream.name)
-    there = {consumer.name for consumer in (current.consumers if current else ())}
-    return names | there, len(there)
+    deployed_names = {consumer.name for consumer in (current.consumers if current else ())}
+    return names | deployed_names, len(deployed_names)

@@ -19,16 +19,15 @@ _SYSTEM_SUBJECTS = ("$JS.", "$SYS.")
 
 @check("stream_limits.no_ack")
 def no_ack(snapshots: SnapshotSeries) -> Iterator[Finding]:
-    """With `no_ack` the message is stored and the publisher gets no ack (server: stream.go, `canRespond`).
+    """Judge `no_ack`, with which publishers get no ack for stored messages (server: stream.go, `canRespond`).
 
-    Mirrors and pure aggregates have no publishers. The server's own events need no ack, and a stream of `>` may not
-    acknowledge at all.
+    Streams without subjects have no publishers. The server's events need no ack, and a stream of `>` must not send any.
     """
     for stream in snapshots.last.streams:
         has_publishers = _has_publishers(stream)
         if has_publishers is False:
             continue
-        if not stream.config.no_ack or (has_publishers and _must_be_silent(stream)):
+        if not stream.config.no_ack or (has_publishers and _has_system_subjects_only(stream)):
             yield passed(stream.subject)
             continue
         yield failed(
@@ -41,17 +40,17 @@ def no_ack(snapshots: SnapshotSeries) -> Iterator[Finding]:
 
 
 def _has_publishers(stream: Stream) -> bool | None:
-    """None where its settings were copied without their first lines, and its subjects are not shown."""
+    """Whether clients publish to a stream; None if a pasted part of a reply does not show its subjects."""
     return shown_or(lambda: bool(stream.config.subjects) and not stream.config.mirror, otherwise=None)
 
 
-def _must_be_silent(stream: Stream) -> bool:
+def _has_system_subjects_only(stream: Stream) -> bool:
     return all(subject == ">" or subject.startswith(_SYSTEM_SUBJECTS) for subject in stream.config.subjects)
 
 
 @check("stream_limits.no_ack_declared")
 def no_ack_declared(manifests: Manifests) -> Iterator[Finding]:
-    """With `no_ack` the message is stored and the publisher gets no ack (server: stream.go, `canRespond`)."""
+    """Judge declared `no_ack`, with which publishers get no ack for stored messages."""
     for stream in manifests.kept_streams():
         config = stream.stored
         if not config.subjects or config.mirror:

@@ -17,21 +17,21 @@ _NO_STREAM = (
     *("client-no-response-from-stream", "client-no-stream-matches", "client-no-stream-found"),
     *("client-no-matching-streams", "client-publish-no-response"),
 )
-_NOBODY = ("client-no-responders", "client-no-responders-exception")
+_NO_RESPONDERS = ("client-no-responders", "client-no-responders-exception")
 _MANY = 10
 _JUST_NOW_US = 60_000_000
 
 
 @check("stream_limits.no_stream_for_subject_logged", lines_of="clients")
 def no_stream_for_subject_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """Servers log nothing about it. During an election, applications log some of the same lines."""
-    for burst in bursts(logs, *_NO_STREAM, *_NOBODY, subjects=client_of):
-        grave = burst.most >= _MANY or is_recent(logs, burst, _JUST_NOW_US)
-        yield _finding(burst, None if grave else Severity.INFO)
+    """Report unanswered publishes and requests, a few of which are infos: an election causes some, too."""
+    for burst in bursts(logs, *_NO_STREAM, *_NO_RESPONDERS, subjects=client_of):
+        is_severe = burst.most >= _MANY or is_recent(logs, burst, _JUST_NOW_US)
+        yield _finding(burst, None if is_severe else Severity.INFO)
 
 
 def _finding(burst: Burst, severity: Severity | None) -> Finding:
-    """Only some clients name the stream as what is missing; "no responders" alone may be about any service."""
+    """The finding; low confidence if the lines only have "no responders", which may be about any service."""
     end = "Either no stream captures the subject, or the stream has no leader"
     if any(occurrence.signature in _NO_STREAM for occurrence in burst.found):
         return finding_of(burst, f"no stream acknowledged what it published: {burst.story}. {end}", severity)

@@ -22,25 +22,25 @@ from jsdoctor.model.manifest import DeclaredStream, Manifests
 from jsdoctor.model.near_subjects import NearSubjects
 from jsdoctor.model.partial import shown_or
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
-from jsdoctor.model.stream_room import full_for_sure, full_in_doubt, refuses_per_subject
+from jsdoctor.model.stream_room import least_full_subjects, may_have_full_subjects, refuses_per_subject
 from jsdoctor.model.trend import Trend
 from jsdoctor.model.wording import counted
 
 _MAX_NAMED = 3
-_DECIDE = ("discard", "subjects", "retention", "max_age", "max_bytes", "max_msgs", "max_msg_size")
+_JUDGED_FIELDS = ("discard", "subjects", "retention", "max_age", "max_bytes", "max_msgs", "max_msg_size")
 
 
 @check("stream_limits.rejects_publishes")
 def rejects_publishes(
     snapshots: SnapshotSeries, trend: Trend | None, subjects: NearSubjects | None
 ) -> Iterator[Finding]:
-    """Error 10077, and nothing in the server's log (server: filestore.go storeRawMsg, jetstream_batching.go).
+    """Judge full streams with `discard: new`, which refuse publishes with error 10077 (filestore.go storeRawMsg).
 
-    One message for each subject with `discard_new_per_subject` is a switch that is set once, as people choose it.
+    One message for each subject with `discard_new_per_subject` is a lock by choice, and is not judged.
     """
     for stream in snapshots.last.led_streams():
         if stream.config.sealed:
-            yield from _sealed(stream)
+            yield from _sealed_finding(stream)
             continue
         fills = storage_fills(stream)
         if not refuses_when_full(stream) or not (fills or refuses_per_subject(stream.config)):
@@ -48,7 +48,11 @@ def rejects_publishes(
         full = [fill for fill in fills if fill.no_room]
         # A replicated mirror goes on past its limit on newer servers: then nothing is refused.
         if not full or (stream.config.mirror and any(fill.share > 1 for fill in full)):
-            yield _per_subject(stream, subjects) if refuses_per_subject(stream.config) else passed(stream.subject)
+            yield (
+                _full_subjects_finding(stream, subjects)
+                if refuses_per_subject(stream.config)
+                else passed(stream.subject)
+            )
             continue
         more = room(stream, trend, *full)
         reached = " and ".join(f"{fill.used:,} of {fill.limit:,} {fill.noun}" for fill in full)
@@ -65,7 +69,7 @@ def rejects_publishes(
 
 
 def _full_since(stream: Stream, full: Sequence[StreamLimitUse]) -> datetime | None:
-    """Since when it takes nothing: its last message filled it. None where its limits may have been lowered since."""
+    """When the last message filled the stream; None if its limits were lowered since, or if it is not known."""
     lowered = any(fill.used > fill.limit for fill in full)
     created = shown_or(lambda: stream.created, None)
     if lowered or created is None or stream.state.last_ts is None:
@@ -73,8 +77,8 @@ def _full_since(stream: Stream, full: Sequence[StreamLimitUse]) -> datetime | No
     return max(created, stream.state.last_ts)
 
 
-def _sealed(stream: Stream) -> Iterator[Finding]:
-    """Information: it is sealed on purpose, and whether clients still publish does not show. Objects are sealed."""
+def _sealed_finding(stream: Stream) -> Iterator[Finding]:
+    """An info on a sealed stream with subjects: clients may still publish to it. Object stores are sealed by design."""
     if stream.config.subjects and not stream.config.mirror and not stream.name.startswith("OBJ_"):
         yield failed(
             stream.subject,
@@ -88,12 +92,12 @@ def _sealed(stream: Stream) -> Iterator[Finding]:
         )
 
 
-def _per_subject(stream: Stream, subjects: NearSubjects | None) -> Finding:
-    """Information: producers may rely on being refused. The numbers of messages and subjects decide it or do not."""
+def _full_subjects_finding(stream: Stream, subjects: NearSubjects | None) -> Finding:
+    """An info on full subjects, as producers may rely on refusals; `unknown` if it is not known whether any is full."""
     config, state = stream.config, stream.state
     counted_ones = subjects.full_subjects(stream.account, stream.name) if subjects else None
-    full = counted_ones if counted_ones is not None else full_for_sure(config, state)
-    if not full and counted_ones is None and full_in_doubt(config, state):
+    full = counted_ones if counted_ones is not None else least_full_subjects(config, state)
+    if not full and counted_ones is None and may_have_full_subjects(config, state):
         return unknown(
             stream.subject,
             f"whether one of its {counted(state.num_subjects, 'subject')} has {config.max_msgs_per_subject:,} messages"
@@ -141,7 +145,7 @@ _INSPECTED = {"action": "stream.inspect"}
 
 @check("stream_limits.rejects_publishes_logged", lines_of="clients")
 def rejects_publishes_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """Servers write it at level DBG only, so the logs of servers alone cannot show that nothing was refused."""
+    """Report refused publishes. Server logs alone do not pass the rule, as servers log them at level DBG only."""
     log_bursts = [
         *bursts(logs, "stream-full", subjects=subject_of, calm=False),
         *bursts(logs, *_CLIENT, subjects=client_of),
@@ -159,15 +163,15 @@ def rejects_publishes_logged(logs: LogEvidence) -> Iterator[Finding]:
 
 @check("stream_limits.rejects_publishes_declared")
 def rejects_publishes_declared(manifests: Manifests) -> Iterator[Finding]:
-    """With discard policy new, a publish to a full stream gets error 10077 (server: filestore.go storeRawMsg).
+    """Judge declared `discard: new`: if nothing ever leaves a full stream, it refuses all publishes (10077).
 
-    If nothing ever leaves the stream, it stays full after the first time. Buckets are created with this policy.
+    Buckets are created with this policy, and are not judged.
     """
     for stream in manifests.kept_streams():
         config = stream.stored
         if config.name.startswith(("KV_", "OBJ_")):
             continue
-        if unsure := indeterminate(stream, *_DECIDE):
+        if unsure := indeterminate(stream, *_JUDGED_FIELDS):
             yield unsure
         elif not config.subjects or config.discard != "new":
             continue

@@ -24,15 +24,15 @@ _SMALLEST_QUORUM = 3
 def replicas_risky(
     snapshots: SnapshotSeries, servers: Servers | None, connected: ConnectedServer | None
 ) -> Iterator[Finding]:
-    """A stream works while more than half of its replicas do (server: raft.go quorumNeeded).
+    """Judge numbers of replicas: a stream works while more than half of its replicas do (raft.go quorumNeeded).
 
-    Memory streams with one replica are caches, and mirrors have their origin: there, one replica is a choice.
+    One replica is a choice for memory streams, which are caches, and for mirrors, which have an origin.
     """
     room = Room(snapshots.last, servers, connected)
     for stream in snapshots.last.streams:
         if not stream.is_clustered:
             if stream.config.num_replicas > 1:
-                yield _lost_at_start(stream)
+                yield _lost_at_restart(stream)
             continue
         wanted, size = max(1, stream.config.num_replicas), room.servers_for(stream)  # 0 is one (server: stream.go)
         if size is not None and room.is_exact(stream) and wanted > size:
@@ -59,12 +59,12 @@ def replicas_risky(
         elif size < _SMALLEST_QUORUM:
             yield passed(stream.subject)
         else:
-            yield _single(stream, f"{size} servers" if room.is_exact(stream) else f"{size} or more servers")
+            yield _single_replica(stream, f"{size} servers" if room.is_exact(stream) else f"{size} or more servers")
 
 
 @check("stream_limits.consumer_replicas_risky")
 def consumer_replicas_risky(snapshots: SnapshotSeries) -> Iterator[Finding]:
-    """A durable with one replica stops with its server, though its stream goes on. In memory that is a choice."""
+    """Judge durable consumers with one replica on a replicated stream; in memory that is a choice."""
     for stream, consumer in snapshots.last.led_consumers():
         config = consumer.config
         if not config.durable_name or stream.config.num_replicas < _SMALLEST_QUORUM:
@@ -83,8 +83,8 @@ def consumer_replicas_risky(snapshots: SnapshotSeries) -> Iterator[Finding]:
         )
 
 
-def _lost_at_start(stream: Stream) -> Finding:
-    """Servers before 2.14 take such an update (stream.go), and no server recovers the stream (10074)."""
+def _lost_at_restart(stream: Stream) -> Finding:
+    """Several replicas on a single server: servers before 2.14 accept that update, and none recovers the stream."""
     return _finding(
         stream,
         f"R{stream.config.num_replicas} on a single server, which is no cluster: at its next start the server does not "
@@ -95,7 +95,7 @@ def _lost_at_start(stream: Stream) -> Finding:
     )
 
 
-def _single(stream: Stream, size: str) -> Finding:
+def _single_replica(stream: Stream, size: str) -> Finding:
     holder = f"server {stream.answered_by}" if stream.answered_by else "its one server"
     text = f"R1 in a cluster of {size}: down with {holder}, lost with its disk"
     return _finding(stream, text, 1, {"replicas": _SMALLEST_QUORUM})
@@ -123,14 +123,14 @@ def _finding(
 
 
 _REFUSES_MORE = (2, 14)
-"""First release of which a single server refuses more than one replica in a change, as all do for a new stream."""
+"""First release in which a single server refuses an update to several replicas; all refuse such a new stream."""
 
 
 @check("stream_limits.replicas_risky_declared")
 def replicas_risky_declared(
     manifests: Manifests, snapshots: SnapshotSeries | None, servers: Servers | None, connected: ConnectedServer | None
 ) -> Iterator[Finding]:
-    """A stream works while more than half of its replicas do (server: raft.go quorumNeeded).
+    """Judge declared numbers of replicas, by the servers of the deployment or of the manifests.
 
     More replicas than servers are refused: 10074 by a single server, 10005 by a cluster.
     """
@@ -142,10 +142,10 @@ def replicas_risky_declared(
         elif room.exact is not None and wanted > room.exact:
             current = deployed.stream(stream.name)
             release = release_for(current, servers, connected) if current and room.exact == 1 else ()
-            then = "the server refuses the stream"
+            effect = "the server refuses the stream"
             if () < release < _REFUSES_MORE:
-                then = "servers before 2.14 take the number, keep one copy, and lose the stream at their next start"
-            yield _finding_declared(stream, f"R{wanted}, and {room.words}: {then}", Severity.ERROR)
+                effect = "servers before 2.14 take the number, keep one copy, and lose the stream at their next start"
+            yield _finding_declared(stream, f"R{wanted}, and {room.words}: {effect}", Severity.ERROR)
         elif wanted > 1 and room.least is None and room.words:
             yield unknown(
                 stream.subject,
@@ -182,7 +182,7 @@ def _finding_declared(stream: DeclaredStream, text: str, severity: Severity | No
 
 
 class Room:
-    """The servers of a deployment as places for replicas: a stream stays within its domain and within its cluster."""
+    """How many servers can hold replicas of a stream, which stays within its domain and its cluster."""
 
     def __init__(self, snapshot: ClusterSnapshot, servers: Servers | None, connected: ConnectedServer | None) -> None:
         known = servers.servers if servers else ()
@@ -198,7 +198,7 @@ class Room:
         self._proven = max((_held(stream) or 0 for stream in snapshot.streams), default=0)
 
     def is_exact(self, stream: Stream) -> bool:
-        """Whether no server can be missing from the count: the meta group counts dead ones too."""
+        """Whether the count is exact: from the meta group of the only cluster, which also counts dead servers."""
         domain = self._domain_of(stream)
         return self._meta.get(domain, 0) > 0 and self._clusters[domain] == 1
 

@@ -17,7 +17,7 @@ _FUNCTION = re.compile(r"\{\{[^}]*\}\}|\$\d+")
 
 @check("stream_limits.republish_cycle")
 def republish_cycle(snapshots: SnapshotSeries) -> Iterator[Finding]:
-    """The server refuses a stream that republishes to its own subjects, and compares it with no other stream."""
+    """Find cycles over several streams; the server only refuses a stream that republishes to its own subjects."""
     by_account: dict[tuple[str, str], list[Stream]] = defaultdict(list)
     for stream in snapshots.last.led_streams():
         if stream.config.republish:
@@ -25,17 +25,17 @@ def republish_cycle(snapshots: SnapshotSeries) -> Iterator[Finding]:
     for streams in by_account.values():
         onward = {stream.name: [other.name for other in streams if _feeds(stream, other)] for stream in streams}
         for stream in streams:
-            path = _way_back(stream.name, onward)
+            path = _cycle_from(stream.name, onward)
             yield _finding(stream, path) if path else passed(stream.subject)
 
 
 def _feeds(first: Stream, second: Stream) -> bool:
     """Whether what the first republishes can be stored by the second and republished again."""
-    there, onward = first.config.republish, second.config.republish
-    if there is None or onward is None:
+    republish, onward = first.config.republish, second.config.republish
+    if republish is None or onward is None:
         return False
     # The destination with a wildcard for each token that is filled in.
-    subject = ".".join("*" if _FUNCTION.search(token) else token for token in _tokens(there.dest))
+    subject = ".".join("*" if _FUNCTION.search(token) else token for token in _tokens(republish.dest))
     return overlaps_any(subject, second.config.subjects) and subjects_overlap(subject, onward.src or ">")
 
 
@@ -45,16 +45,16 @@ def _tokens(destination: str) -> list[str]:
     return [token.replace("\0", ".") for token in held.split(".")]
 
 
-def _way_back(start: str, onward: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+def _cycle_from(start: str, onward: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """A shortest path of streams from `start` to itself; empty if there is none."""
-    ways: list[tuple[str, ...]] = [(name,) for name in onward[start]]
+    paths: list[tuple[str, ...]] = [(name,) for name in onward[start]]
     seen = set(onward[start])
-    while ways:
-        way = ways.pop(0)
-        if way[-1] == start:
-            return way
-        ways += [(*way, name) for name in onward[way[-1]] if name not in seen]
-        seen |= set(onward[way[-1]])
+    while paths:
+        path = paths.pop(0)
+        if path[-1] == start:
+            return path
+        paths += [(*path, name) for name in onward[path[-1]] if name not in seen]
+        seen |= set(onward[path[-1]])
     return ()
 
 

@@ -12,8 +12,8 @@ from jsdoctor.checks.declared.doubts import indeterminate
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.streams.limits import (
     histories,
+    is_read_with_acks,
     readers,
-    reads_safely,
     scaled_ns_ago,
     stranded,
     unclaimed,
@@ -38,10 +38,10 @@ _LOST = "every consumer is past them, as where acknowledgements are lost"
 def retention_trap(
     snapshots: SnapshotSeries, trend: Trend | None, groups: RaftGroups | None, params: Params
 ) -> Iterator[Finding]:
-    """A message is removed by acks of all interested consumers (interest), or of the one that takes it (workqueue).
+    """Find messages of work queues and interest streams that no consumer will remove, and streams without consumers.
 
-    The server keeps what some consumer still needs and stores nothing that none needs (server: stream.go ackMsg,
-    checkForInterest, processJetStreamMsg).
+    A message is removed by acks of all interested consumers (interest), or of the one that takes it (workqueue); an
+    interest stream drops what no consumer is interested in (server: stream.go ackMsg, processJetStreamMsg).
     """
     taken_by, seen_before = readers(snapshots.last), histories(trend)
     for stream in snapshots.last.led_streams():
@@ -53,7 +53,7 @@ def retention_trap(
             continue
         key = (stream.account, stream.name)
         others = taken_by.get(stream.key_in_domain, [])
-        if others and not reads_safely(stream):
+        if others and not is_read_with_acks(stream):
             yield failed(
                 stream.subject,
                 f"{', '.join(sorted(others))} reads this {stream.config.retention} stream as a mirror or source without"
@@ -62,13 +62,13 @@ def retention_trap(
                 severity=Severity.WARNING,
             )
         elif not stream.consumers and not others:
-            yield _nobody(stream, seen_before.get(key))
+            yield _no_consumer_finding(stream, seen_before.get(key))
         else:
             history = seen_before.get(key)
-            yield _leftovers(stream, history, scaled_ns_ago(stream, history, groups), params.integer("settle"))
+            yield _unclaimed_finding(stream, history, scaled_ns_ago(stream, history, groups), params.integer("settle"))
 
 
-def _nobody(stream: Stream, history: StreamHistory | None) -> Finding:
+def _no_consumer_finding(stream: Stream, history: StreamHistory | None) -> Finding:
     seen = tuple(shown(stream, "state.consumer_count", "state.messages", "state.last_seq"))
     if stream.config.retention == "workqueue":
         if stream.state.messages == 0:
@@ -91,7 +91,7 @@ def _nobody(stream: Stream, history: StreamHistory | None) -> Finding:
     )
 
 
-def _leftovers(stream: Stream, history: StreamHistory | None, scaled_ns: int | None, settle_ns: int) -> Finding:
+def _unclaimed_finding(stream: Stream, history: StreamHistory | None, scaled_ns: int | None, settle_ns: int) -> Finding:
     count = unclaimed(stream) if history is None else stranded(history)
     if count is None:
         return unknown(stream.subject, "a consumer of this stream was not seen from its leader", "run again")
@@ -124,21 +124,22 @@ def _leftovers(stream: Stream, history: StreamHistory | None, scaled_ns: int | N
         ),
         stream.observed("state.messages", stream.state.messages),
         *(c.observed("num_pending + num_ack_pending", c.num_pending + c.num_ack_pending) for c in stream.consumers),
-        *(c.observed("num_redelivered", c.num_redelivered) for c in _limited(stream)),
+        *(c.observed("num_redelivered", c.num_redelivered) for c in _with_max_deliver(stream)),
         severity=None if count else Severity.WARNING,
         measured=(count or None, 0, "count"),
-        advice=_GIVEN_UP if count and not uncovered and any(c.num_redelivered for c in _limited(stream)) else "",
+        advice=_FIX_WORKERS
+        if count and not uncovered and any(c.num_redelivered for c in _with_max_deliver(stream))
+        else "",
     )
 
 
-_GIVEN_UP = "Correct the workers, then publish these messages again or delete them."
+_FIX_WORKERS = "Correct the workers, then publish these messages again or delete them."
 
 
 def _is_checked_soon(stream: Stream, history: StreamHistory, settle_ns: int) -> bool:
-    """Whether the leader may still remove what lost acknowledgements left behind.
+    """Whether the leader may still remove messages that lost acknowledgements left behind.
 
-    It searches for messages that no consumer needs every 30 to 90 seconds, in replicated streams only (server:
-    jetstream_cluster.go checkInterestStateT).
+    It searches for them every 30 to 90 seconds, in replicated streams only (server: checkInterestStateT).
     """
     if stream.config.num_replicas == 1 or _explanation(stream) is not None:
         return False
@@ -160,7 +161,7 @@ def _not_removed_yet(stream: Stream, count: int, why: str, settle_ns: int) -> Fi
     )
 
 
-def _limited(stream: Stream) -> list[Consumer]:
+def _with_max_deliver(stream: Stream) -> list[Consumer]:
     return sorted((c for c in stream.consumers if c.config.max_deliver > 0), key=lambda consumer: consumer.name)
 
 
@@ -168,7 +169,9 @@ def _explanation(stream: Stream) -> str | None:
     """The limit of deliveries or the filters that account for the messages; None if nothing but lost acks does."""
     # With a limit of one delivery none is counted as redelivered.
     limited = [
-        c for c in _limited(stream) if c.num_redelivered or (c.config.max_deliver == 1 and c.delivered.consumer_seq)
+        c
+        for c in _with_max_deliver(stream)
+        if c.num_redelivered or (c.config.max_deliver == 1 and c.delivered.consumer_seq)
     ]
     unmatched = bool(stream.consumers) and all(c.config.filters for c in stream.consumers)
     if not limited:
@@ -186,21 +189,18 @@ def _explanation(stream: Stream) -> str | None:
 def _cause(stream: Stream) -> str:
     if explanation := _explanation(stream):
         return explanation
-    if limited := ", ".join(consumer.name for consumer in _limited(stream)):
+    if limited := ", ".join(consumer.name for consumer in _with_max_deliver(stream)):
         return f"{_LOST}, or {limited} gave them up before its leader changed: it counts none as redelivered now"
     return _LOST
 
 
 @check("stream_limits.retention_trap_declared")
 def retention_trap_declared(manifests: Manifests, snapshots: SnapshotSeries | None) -> Iterator[Finding]:
-    """A message is removed by acks of all interested consumers (interest), or of the one that takes it (workqueue).
-
-    Applications may create consumers that no manifest names, so only consumers that are declared or deployed count.
-    """
+    """Judge declared retention by declared and deployed consumers; applications may create others."""
     declared, deployed = Declarations(manifests), Deployed(snapshots)
     for stream in manifests.kept_streams():
-        there = deployed.stream(stream.name)
-        configs = {consumer.name: consumer.config for consumer in (there.consumers if there else ())}
+        current = deployed.stream(stream.name)
+        configs = {consumer.name: consumer.config for consumer in (current.consumers if current else ())}
         consumers = configs | {consumer.name: consumer.stored for consumer in declared.consumers_of(stream)}
         if unsure := indeterminate(stream, "retention", "subjects", "max_age"):
             yield unsure
@@ -217,29 +217,29 @@ def retention_trap_declared(manifests: Manifests, snapshots: SnapshotSeries | No
             )
         elif not consumers:
             queue = stream.stored.retention == "workqueue"
-            kind, then = ("work queue", "messages pile up") if queue else ("interest stream", _DROPPED)
-            text = f"no manifest declares a consumer of this {kind}: until an application creates one, {then}"
+            kind, effect = ("work queue", "messages pile up") if queue else ("interest stream", _DROPPED)
+            text = f"no manifest declares a consumer of this {kind}: until an application creates one, {effect}"
             yield _finding(stream, text, Severity.INFO)
-        elif idle := _uncovered(stream, consumers):
+        elif idle := _uncovered_declared(stream, consumers):
             yield _finding(
                 stream,
                 f"no consumer takes {', '.join(idle)}: what is published there stays in this work queue forever",
                 Severity.WARNING,
             )
         elif limited := sorted(name for name, config in consumers.items() if config.max_deliver > 0):
-            yield _stranding(stream, limited)
+            yield _max_deliver_finding(stream, limited)
         else:
             yield passed(stream.subject)
 
 
 def _unsure_reader(stream: DeclaredStream, declared: Declarations) -> Finding | None:
-    """What a consumer takes, and how often, decides what stays in the stream."""
+    """`unknown` if filters or max_deliver of a declared consumer of the stream are not known."""
     fields = ("filter_subject", "filter_subjects", "max_deliver")
     unsure = next(filter(None, (indeterminate(consumer, *fields) for consumer in declared.consumers_of(stream))), None)
     return unknown(stream.subject, f"of {unsure.subject.name}, {unsure.message}", unsure.how_to_get) if unsure else None
 
 
-def _uncovered(stream: DeclaredStream, consumers: dict[str, ConsumerConfig]) -> list[str]:
+def _uncovered_declared(stream: DeclaredStream, consumers: dict[str, ConsumerConfig]) -> list[str]:
     config, filters = stream.stored, [consumer.filters for consumer in consumers.values()]
     if config.retention != "workqueue" or config.subject_transform or not all(filters):
         return []
@@ -247,8 +247,8 @@ def _uncovered(stream: DeclaredStream, consumers: dict[str, ConsumerConfig]) -> 
     return [subject for subject in config.subjects if not overlaps_any(subject, wanted)]
 
 
-def _stranding(stream: DeclaredStream, limited: list[str]) -> Finding:
-    """Consumers that leave messages in the stream after `max_deliver`; an age limit would remove them."""
+def _max_deliver_finding(stream: DeclaredStream, limited: list[str]) -> Finding:
+    """An info on consumers that leave messages in the stream after `max_deliver`; a pass if max_age removes these."""
     if stream.stored.max_age_ns > 0:
         return passed(stream.subject)
     text = (

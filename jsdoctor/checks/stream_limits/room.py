@@ -1,4 +1,4 @@
-"""What makes room in a stream that is full or nearly so: that depends on what should empty it."""
+"""How to make room in a stream that is full or nearly full, by what should remove its messages."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from jsdoctor.model.snapshot import Consumer, Stream
 from jsdoctor.model.trend import Trend
 from jsdoctor.model.wording import listed
 
-_NAMED = 3
+_SHOWN = 3
 _BUSY_NS = 60_000_000_000
 """Workers that acknowledged something within this time are at work, however short `ack_wait` is."""
-_LOOK = {"action": "stream.inspect"}
+_INSPECT = {"action": "stream.inspect"}
 
 
 class MoreRoom(msgspec.Struct, frozen=True):
-    """Values for the remedy, and what a person has to do first where a higher limit is no fix."""
+    """The parameters of the remedy, and advice if a higher limit alone does not help."""
 
     remedy: dict[str, Any]
     advice: str = ""
 
 
 def room(stream: Stream, trend: Trend | None, *fills: StreamLimitUse) -> MoreRoom:
-    """A higher limit where messages leave by themselves, and only too few of them fit; else what should empty it."""
+    """A higher limit if messages leave the stream by themselves; else advice on what should remove them."""
     config = stream.config
     if config.retention == "limits":
         if config.max_age_ns > 0:
             return MoreRoom(larger_limits(stream, *fills))
         return MoreRoom(
-            _LOOK,
+            _INSPECT,
             "Set max_age or delete what is not needed: a higher limit only delays it.",
         )
     holding = tuple(_holding(stream))
     idle = [consumer.name for consumer in holding if not _at_work(consumer, trend)]
     if idle:
-        names = listed(idle, _NAMED)
+        names = listed(idle, _SHOWN)
         return MoreRoom(
             {"action": "stream.look_at_consumers"},
             f"Get the workers of {names} going again: the stream keeps each message until they acknowledge it. A "
@@ -59,7 +59,7 @@ def _holding(stream: Stream) -> Iterator[Consumer]:
 
 
 def _at_work(consumer: Consumer, trend: Trend | None) -> bool:
-    """Whether its clients acknowledge, between the samples or just before. They do unless its leader reports it."""
+    """Whether clients acknowledge, between the samples or shortly before; True if the leader did not report it."""
     if not consumer.from_leader:
         return True
     history = histories(trend).get(key(consumer))

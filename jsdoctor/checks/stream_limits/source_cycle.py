@@ -13,7 +13,7 @@ from jsdoctor.model.snapshot import SnapshotSeries, Stream, StreamKey
 from jsdoctor.model.subjects import common_subject
 
 Copies = Mapping[StreamKey, Sequence[tuple[SourceConfig, StreamKey]]]
-"""By stream, what copies from it."""
+"""By stream, the sources that copy from it, each with its copy."""
 
 _FUNCTION = re.compile(r"\{\{[^}]*\}\}|\$\d+")
 """The parts of a destination that the server fills in."""
@@ -21,7 +21,7 @@ _FUNCTION = re.compile(r"\{\{[^}]*\}\}|\$\d+")
 
 @check("stream_limits.source_cycle")
 def source_cycle(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
-    """A server compares the streams of its own domain only. Streams without copies of another stream do not count."""
+    """Find cycles over domains; a server only compares the streams of its own. Streams without origins are left out."""
     streams = {stream.key_in_domain: stream for stream in snapshots.last.led_streams()}
     before = {stream.key_in_domain: stream for stream in snapshots.snapshots[0].led_streams()}
     copies: dict[StreamKey, list[tuple[SourceConfig, StreamKey]]] = {}
@@ -33,7 +33,7 @@ def source_cycle(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]
         origins = [origin for source in stream.config.origins if (origin := stream.key_of_origin(source))]
         if not origins:
             continue
-        path = _way_back(key, copies, streams)
+        path = _cycle_from(key, copies, streams)
         away = sorted({origin[0] for origin in origins if origin not in streams and origin[0] != stream.domain})
         if path:
             yield _finding(before, [streams[step] for step in path], params)
@@ -48,40 +48,40 @@ def source_cycle(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]
             yield passed(stream.subject)
 
 
-def _way_back(start: StreamKey, copies: Copies, streams: Mapping[StreamKey, Stream]) -> tuple[StreamKey, ...]:
+def _cycle_from(start: StreamKey, copies: Copies, streams: Mapping[StreamKey, Stream]) -> tuple[StreamKey, ...]:
     """A shortest path of copies along which a message of `start` comes back to it; empty if there is none.
 
     A message that came back once goes round for ever: all filters on the path let it through.
     """
-    ways: list[tuple[tuple[StreamKey, ...], str]] = [((start,), subject) for subject in streams[start].config.subjects]
+    paths: list[tuple[tuple[StreamKey, ...], str]] = [((start,), subject) for subject in streams[start].config.subjects]
     seen: set[tuple[StreamKey, str]] = set()
-    while ways:
-        way, subject = ways.pop(0)
-        for source, copy in copies.get(way[-1], ()):
-            for stored in _taken(source, subject, streams[copy]):
-                if copy == start and _goes_on(way, stored, copies, streams):
-                    return (*way, copy)
-                if copy not in way and (copy, stored) not in seen:
+    while paths:
+        path, subject = paths.pop(0)
+        for source, copy in copies.get(path[-1], ()):
+            for stored in _stored_subjects(source, subject, streams[copy]):
+                if copy == start and _repeats(path, stored, copies, streams):
+                    return (*path, copy)
+                if copy not in path and (copy, stored) not in seen:
                     seen.add((copy, stored))
-                    ways.append(((*way, copy), stored))
+                    paths.append(((*path, copy), stored))
     return ()
 
 
-def _goes_on(way: tuple[StreamKey, ...], subject: str, copies: Copies, streams: Mapping[StreamKey, Stream]) -> bool:
-    """Whether what came back is copied along the same path once more: transforms may lead out of it."""
+def _repeats(path: tuple[StreamKey, ...], subject: str, copies: Copies, streams: Mapping[StreamKey, Stream]) -> bool:
+    """Whether messages that came back are copied along the same path again: transforms may lead out of it."""
     subjects = [subject]
-    for origin, copy in zip(way, (*way[1:], way[0]), strict=True):
+    for origin, copy in zip(path, (*path[1:], path[0]), strict=True):
         subjects = [
             stored
             for source, to in copies.get(origin, ())
             if to == copy
             for before in subjects
-            for stored in _taken(source, before, streams[copy])
+            for stored in _stored_subjects(source, before, streams[copy])
         ]
     return bool(subjects)
 
 
-def _taken(source: SourceConfig, subject: str, copy: Stream) -> Iterator[str]:
+def _stored_subjects(source: SourceConfig, subject: str, copy: Stream) -> Iterator[str]:
     """The subjects under which the copy stores messages of that pattern. Its own transform is not followed."""
     if copy.config.subject_transform is not None:
         return
@@ -99,11 +99,11 @@ def _pattern(destination: str) -> str:
 
 
 def _finding(before: Mapping[StreamKey, Stream], path: list[Stream], params: Params) -> Finding:
-    """A window stops what has an id, so that streams which also grow by themselves look the same: never an error."""
+    """The finding: a warning or an info if a duplicate window stops messages with ids, never an error then."""
     stream = path[0]
     rate = min(_stored_per_s(before.get(each.key_in_domain), each) for each in path)
     windows = sorted({each.name for each in path if each.config.duplicate_window_ns > 0})
-    turning = Severity.WARNING if rate >= params.number("min_rate") else Severity.INFO
+    severity = Severity.WARNING if rate >= params.number("min_rate") else Severity.INFO
     circle = " → ".join(_named(each) for each in path)
     stops = (
         f"only messages with a Nats-Msg-Id are stopped, by the duplicate window of {', '.join(windows)}"
@@ -115,7 +115,7 @@ def _finding(before: Mapping[StreamKey, Stream], path: list[Stream], params: Par
         f"what it stores comes back over {circle}, and is copied again: {stops}; each of these streams stores"
         f" at least {rate:,.0f} messages/s now",
         *(each.observed(f"{_named(each)}.state.last_seq", each.state.last_seq) for each in path[:-1]),
-        severity=turning if windows else None,
+        severity=severity if windows else None,
         measured=(round(rate, 1), params.number("min_rate"), "per_second"),
     )
 
@@ -125,7 +125,7 @@ def _named(stream: Stream) -> str:
 
 
 def _stored_per_s(earlier: Stream | None, stream: Stream) -> float:
-    """Messages a second that it stored since then; 0 with one sample."""
+    """Messages per second that a stream stored since the earlier reading; 0 if there is none."""
     elapsed_s = (stream.at - earlier.at).total_seconds() if earlier else 0.0
     if earlier is None or elapsed_s <= 0:
         return 0.0

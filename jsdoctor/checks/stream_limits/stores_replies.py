@@ -6,6 +6,7 @@ From manifests: the same of declared streams.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from jsdoctor.checks.declared.doubts import indeterminate
 from jsdoctor.checks.registry import check
@@ -23,7 +24,7 @@ subscription between its requests. The tokens behind the first one are random.
 
 @check("stream_limits.stores_replies")
 def stores_replies(snapshots: SnapshotSeries) -> Iterator[Finding]:
-    """Mirrors and streams with sources only have no subjects, and are not judged."""
+    """Compare subjects with the inboxes of clients. Streams without subjects are not judged."""
     for stream in snapshots.last.led_streams():
         if not stream.config.subjects:
             continue
@@ -33,16 +34,16 @@ def stores_replies(snapshots: SnapshotSeries) -> Iterator[Finding]:
             continue
         yield failed(
             stream.subject,
-            fault[1],
+            fault.text,
             stream.observed("config.subjects", list(stream.config.subjects)),
             stream.observed("config.no_ack", stream.config.no_ack),
-            severity=fault[0],
+            severity=fault.severity,
         )
 
 
 @check("stream_limits.stores_replies_declared")
 def stores_replies_declared(manifests: Manifests) -> Iterator[Finding]:
-    """The subjects that the server will store."""
+    """Compare declared subjects with the inboxes of clients."""
     for stream in manifests.kept_streams():
         if not stream.stored.subjects and "subjects" not in stream.unknown:
             continue
@@ -53,19 +54,25 @@ def stores_replies_declared(manifests: Manifests) -> Iterator[Finding]:
             yield passed(stream.subject)
         else:
             shown = stream.shows("subjects", list(stream.stored.subjects))
-            yield failed(stream.subject, fault[1], shown, severity=fault[0])
+            yield failed(stream.subject, fault.text, shown, severity=fault.severity)
 
 
-def _fault(config: StreamConfig) -> tuple[Severity, str] | None:
-    """Severity of subjects that match inboxes, and why; None if they match none.
+class _InboxFault(NamedTuple):
+    severity: Severity
+    text: str
 
-    `no_ack` is set on purpose if a stream records all there is: it stores the same, as intended.
+
+def _fault(config: StreamConfig) -> _InboxFault | None:
+    """The fault of subjects that match inboxes; None if they match none.
+
+    With `no_ack` it is an info: a stream that records everything on purpose has it.
     """
     wide = [subject for subject in config.subjects if any(subject_contains(subject, inbox) for inbox in _INBOXES)]
     if not wide:
         return None
     severity = Severity.INFO if config.no_ack else Severity.WARNING
-    return severity, (
+    return _InboxFault(
+        severity,
         f"its subject {wide[0]!r} matches the inboxes of clients (_INBOX.…), so it stores each reply in its account: "
-        "those of the JetStream API, publish acknowledgements and replies of services"
+        "those of the JetStream API, publish acknowledgements and replies of services",
     )

@@ -1,4 +1,4 @@
-"""JSD627: streams of two domains that listen to the same subjects while one copies the other: messages stored twice."""
+"""JSD627: streams of two domains with the same subjects, of which one copies the other: messages are stored twice."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from jsdoctor.model.wording import counted
 
 @check("stream_limits.subjects_stored_twice")
 def subjects_stored_twice(snapshots: SnapshotSeries) -> Iterator[Finding]:
-    """A leaf node passes on what has subscribers on the other side, and a stream is such a listener.
+    """Compare the subjects of copies with those of origins in other domains.
 
-    Within a domain the server refuses streams with overlapping subjects.
+    A leaf node passes on what has subscribers on the other side, such as a stream. Within a domain the server refuses
+    overlapping subjects.
     """
     streams = {(stream.domain, stream.own_account, stream.name): stream for stream in snapshots.last.led_streams()}
     for copy in snapshots.last.led_streams():
@@ -45,12 +46,12 @@ def _shared(copy: Stream, source: SourceConfig, origin: Stream) -> list[str]:
     """Subjects that both listen to and that the source takes."""
     transformed = [transform.src or ">" for transform in source.subject_transforms]
     wanted = transformed or [source.filter_subject or ">"]
-    both = {common_subject(own, other) for own in copy.config.subjects for other in origin.config.subjects} - {""}
-    return sorted({common_subject(subject, taken) for subject in both for taken in wanted} - {""})
+    common = {common_subject(own, other) for own in copy.config.subjects for other in origin.config.subjects} - {""}
+    return sorted({common_subject(subject, taken) for subject in common for taken in wanted} - {""})
 
 
 def _finding(copy: Stream, shared: list[tuple[Stream, list[str]]]) -> Finding:
-    """Numbers of messages prove nothing: each stream has limits and publishers of its own."""
+    """The finding; numbers of messages are no proof, as each stream has its own limits and publishers."""
     held = sum(origin.state.messages for origin, _ in shared)
     named = ", ".join(f"{origin.name}@{origin.domain or '(no domain)'}" for origin, _ in shared)
     subjects = ", ".join(sorted({subject for _, common in shared for subject in common}))

@@ -18,16 +18,15 @@ from jsdoctor.model.server import UNLIMITED, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream, same_incarnation
 from jsdoctor.model.wording import counted, span
 
-_MOSTLY = 0.8
-"""Share of the new messages that have a new subject, from which they seldom come again."""
+_MIN_NEW_SHARE = 0.8
+"""Smallest share of new subjects among new messages with which subjects seldom come again."""
 
 
 @check("stream_limits.unbounded")
 def unbounded(snapshots: SnapshotSeries, servers: Servers | None, params: Params) -> Iterator[Finding]:
-    """With limits retention only a limit removes a message, and every limit defaults to none (server: checkStreamCfg).
+    """Find limits streams without a limit, the default of each limit (server: checkStreamCfg).
 
-    One message per subject bounds a stream by its subjects, which is how key-value buckets live: as long as subjects
-    come again.
+    A limit per subject bounds a stream, such as a key-value bucket, only if subjects come again.
     """
     horizon_ns, min_history_ns = params.integer("horizon"), params.integer("min_history")
     earlier = snapshots.snapshots[0].led_by_key
@@ -55,7 +54,7 @@ def unbounded(snapshots: SnapshotSeries, servers: Servers | None, params: Params
 
 
 class Growth(NamedTuple):
-    """What came between two readings of a stream: messages, subjects that were not stored before, and bytes."""
+    """The growth of a stream between two readings: messages, subjects, bytes, and the time between them."""
 
     messages: int
     subjects: int
@@ -63,8 +62,8 @@ class Growth(NamedTuple):
     seconds: float
 
 
-def _new_subjects(stream: Stream, earlier: Stream | None) -> Growth | None:
-    """From the first sample to the last; None if one of them does not show it as its leader has it."""
+def _growth(stream: Stream, earlier: Stream | None) -> Growth | None:
+    """The growth from the first sample to the last; None if one of them does not have the leader's state."""
     if earlier is None or earlier.at >= stream.at or not stream.from_leader or not same_incarnation(earlier, stream):
         return None
     return Growth(
@@ -76,17 +75,17 @@ def _new_subjects(stream: Stream, earlier: Stream | None) -> Growth | None:
 
 
 def _bounded(stream: Stream, earlier: Stream | None, least: int, free: int | None, horizon_ns: int) -> Finding:
-    """A bound of each subject bounds the stream unless nearly every message has a subject of its own."""
-    grown = _new_subjects(stream, earlier) if only_subjects_bound(stream.config) else None
-    if grown and grown.subjects >= least and grown.subjects >= grown.messages * _MOSTLY:
+    """Judge a stream with a limit: one per subject does not count if nearly every message has a new subject."""
+    grown = _growth(stream, earlier) if only_subjects_bound(stream.config) else None
+    if grown and grown.subjects >= least and grown.subjects >= grown.messages * _MIN_NEW_SHARE:
         fills = free is not None and grown.stored_bytes > 0
         left_ns = int(free / grown.stored_bytes * grown.seconds * 1e9) if free is not None and fills else None
-        return _growing(stream, grown, least, left_ns if left_ns is not None and left_ns < horizon_ns else None)
+        return _growing_finding(stream, grown, least, left_ns if left_ns is not None and left_ns < horizon_ns else None)
     return passed(stream.subject)
 
 
-def _growing(stream: Stream, grown: Growth, least: int, left_ns: int | None) -> Finding:
-    """`left_ns`: until the store is full at this rate, where that is soon enough to be more than information."""
+def _growing_finding(stream: Stream, grown: Growth, least: int, left_ns: int | None) -> Finding:
+    """The finding on new subjects: an info, or a warning with `left_ns`, the time until the store is full."""
     kept = counted(stream.config.max_msgs_per_subject, "message")
     return failed(
         stream.subject,
@@ -103,10 +102,7 @@ def _growing(stream: Stream, grown: Growth, least: int, left_ns: int | None) -> 
 
 @check("stream_limits.unbounded_declared")
 def unbounded_declared(manifests: Manifests) -> Iterator[Finding]:
-    """With limits retention only a limit removes a message, and every limit defaults to none (server: checkStreamCfg).
-
-    Any limit bounds a stream: `max_bytes` is not the only one, whatever runbooks say.
-    """
+    """Find declared limits streams without a limit; any limit suffices, not only `max_bytes`."""
     for stream in manifests.kept_streams():
         config = stream.stored
         if unsure := indeterminate(stream, "retention", "max_age", "max_bytes", "max_msgs", "max_msgs_per_subject"):
@@ -142,7 +138,7 @@ def only_subjects_bound(config: StreamConfig) -> bool:
 
 
 def fills_server_in_ns(stream: Stream, servers: Servers | None, min_history_ns: int) -> int | None:
-    """When the leading server's store is full if the stream grows as it did since its first message.
+    """Time until the leading server's store is full, at the stream's average growth since its first message.
 
     None when the server was not seen, has no limit, or the stream is too young for an average.
     """

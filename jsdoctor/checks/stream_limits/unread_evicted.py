@@ -16,9 +16,9 @@ from jsdoctor.model.trend import ConsumerHistory, StreamHistory, Trend
 
 @check("stream_limits.unread_evicted")
 def unread_evicted(snapshots: SnapshotSeries, trend: Trend | None) -> Iterator[Finding]:
-    """The server moves a consumer's position past what was removed, so the position alone does not show the loss.
+    """Find full streams of which every message is pending for a consumer: each new message removes an unread one.
 
-    What shows it: everything that the stream still holds is pending for the consumer, and the stream is full.
+    The server moves a consumer's position past removed messages, so its position does not show the loss.
     """
     seen = {(h.last.account, h.last.stream, h.last.name): h for h in trend.consumers()} if trend else {}
     for stream, consumer in snapshots.last.led_consumers():
@@ -29,7 +29,7 @@ def unread_evicted(snapshots: SnapshotSeries, trend: Trend | None) -> Iterator[F
             continue
         history = seen.get((consumer.account, consumer.stream, consumer.name))
         if _all_unread(stream, consumer):
-            removed = _removed(history)
+            removed = _removed_unread(history)
             now = f"; {removed:,} between the samples of this run" if removed else ""
             yield failed(
                 consumer.subject,
@@ -54,7 +54,7 @@ def _all_unread(stream: Stream, consumer: Consumer) -> bool:
     return consumer.num_pending >= stream.state.messages and began <= stream.state.first_seq
 
 
-def _removed(history: ConsumerHistory | None) -> int:
+def _removed_unread(history: ConsumerHistory | None) -> int:
     """Messages that left the stream between the samples, all of them unread."""
     if history is None or not all(_all_unread(s, c) for s, c in zip(history.streams, history.readings, strict=True)):
         return 0
@@ -63,10 +63,10 @@ def _removed(history: ConsumerHistory | None) -> int:
 
 @check("stream_limits.work_lost")
 def work_lost(trend: Trend, params: Params) -> Iterator[Finding]:
-    """What left a work queue and no consumer acknowledged: by age, count, bytes, per subject, time to live or a purge.
+    """Compare the messages that left a work queue with those that were acknowledged.
 
-    Only the number that left is known, not the reason. Readings of stream and consumers are not of one instant, so a
-    small difference proves nothing.
+    The reason of the rest is not known: a limit, a time to live or a purge. Small differences do not count, as stream
+    and consumers are read at different moments.
     """
     least, share = params.integer("min_lost"), params.number("lost_share")
     done: Counter[tuple[str, str]] = Counter()
@@ -81,15 +81,15 @@ def work_lost(trend: Trend, params: Params) -> Iterator[Finding]:
             yield unknown(stream.last.subject, reason, "run again, with a larger --timeout")
             continue
         arrived = stream.last.state.last_seq - stream.first.state.last_seq
-        left = arrived - (stream.last.state.messages - stream.first.state.messages)
-        lost = left - done[stream.last.key]
-        if lost >= least and lost >= share * left:
-            yield _work_lost(stream, left, lost, least)
+        removed = arrived - (stream.last.state.messages - stream.first.state.messages)
+        lost = removed - done[stream.last.key]
+        if lost >= least and lost >= share * removed:
+            yield _work_lost_finding(stream, removed, lost, least)
         else:
             yield passed(stream.last.subject)
 
 
-def _work_lost(history: StreamHistory, left: int, lost: int, least: int) -> Finding:
+def _work_lost_finding(history: StreamHistory, removed: int, lost: int, least: int) -> Finding:
     stream, config = history.last, history.last.config
     limits = {"max_age": config.max_age_ns, "max_msgs": config.max_msgs, "max_bytes": config.max_bytes}
     limits["max_msgs_per_subject"] = config.max_msgs_per_subject
@@ -97,7 +97,7 @@ def _work_lost(history: StreamHistory, left: int, lost: int, least: int) -> Find
     reasons += [] if config.deny_purge and config.deny_delete else ["a purge or deletes"]
     return failed(
         stream.subject,
-        f"{lost:,} of {left:,} messages that left this work queue within {history.elapsed_s:.0f} s were"
+        f"{lost:,} of {removed:,} messages that left this work queue within {history.elapsed_s:.0f} s were"
         f" acknowledged by no consumer: {' or '.join(reasons)} removed them unprocessed",
         *compared(history.first, stream, "state.messages", "state.last_seq"),
         measured=(lost, least, "count"),

@@ -14,9 +14,9 @@ from jsdoctor.model.wording import counted, span
 
 @check("stream_limits.uploads_cut_off")
 def uploads_cut_off(snapshots: SnapshotSeries, subjects: NearSubjects, params: Params) -> Iterator[Finding]:
-    """A client stores the chunks first and then the object that refers to them (ADR-20).
+    """Compare the numbers of uploads and objects, by subjects: chunks are stored before their object (ADR-20).
 
-    Each upload has a subject of its own, and each object one: a deleted object keeps its own and has no chunks.
+    Each upload and each object has its own subject; a deleted object keeps it and has no chunks.
     """
     for stream in snapshots.last.led_streams():
         if not stream.is_object_store or not stream.state.messages:
@@ -35,25 +35,25 @@ def uploads_cut_off(snapshots: SnapshotSeries, subjects: NearSubjects, params: P
 
 
 def _judged(stream: Stream, bucket: UploadSubjects, settle_ns: int) -> Finding:
-    spare, last = bucket.uploads - bucket.objects, stream.state.last_ts
+    surplus, last = bucket.uploads - bucket.objects, stream.state.last_ts
     quiet_ns = None if last is None else int((stream.at - last).total_seconds() * 1e9)
     if quiet_ns is None or quiet_ns < settle_ns:
         since = "at an unknown time" if quiet_ns is None else f"{span(quiet_ns)} ago"
         return unknown(
             stream.subject,
-            f"it has {counted(spare, 'upload')} more than objects, and got its last message {since}: uploads may be"
+            f"it has {counted(surplus, 'upload')} more than objects, and got its last message {since}: uploads may be"
             " under way",
             f"run again when nothing was stored for {span(settle_ns)}",
         )
     share = stream.state.bytes * bucket.spare_chunks // stream.state.messages
     return failed(
         stream.subject,
-        f"{counted(spare, 'upload')} at least with {counted(bucket.spare_chunks, 'chunk')}, about {share:,} bytes,"
+        f"{counted(surplus, 'upload')} at least with {counted(bucket.spare_chunks, 'chunk')}, about {share:,} bytes,"
         f" belong to no object: it has {counted(bucket.uploads, 'upload')} and {counted(bucket.objects, 'object')},"
         " and nobody can read what an upload that was cut off has left",
         stream.observed("state.subjects[$O.*.C.>]", bucket.uploads),
         stream.observed("state.subjects[$O.*.M.>]", bucket.objects),
         *shown(stream, "state.bytes", "state.last_ts"),
         confidence=Confidence.MEDIUM,
-        measured=(spare, 0, "count"),
+        measured=(surplus, 0, "count"),
     )

@@ -1,4 +1,4 @@
-"""What several failure modes know of streams: limits, leaders, scaling, stored subjects, and readers with a claim."""
+"""Shared by checks on streams: limits, leaders, scaling, stored subjects, and messages that no consumer needs."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from jsdoctor.model.trend import StreamHistory, Trend
 
 
 def led_ns(asset: Stream | Consumer) -> int | None:
-    """Time since its leader was elected; None where the server reports none.
+    """Time since the election of the leader; None if the server does not report it.
 
-    2.12 and later do, but for a leader that came from a single replica.
+    2.12 and later do, except for a leader that was a single replica before.
     """
     since = asset.cluster.leader_since if asset.cluster else None
     return None if since is None else int((asset.at - since).total_seconds() * 1e9)
 
 
-_MADE_WITH_STREAM_NS = 10_000_000_000
-"""A group that began so soon after its stream was created is its first one."""
+_FIRST_GROUP_NS = 10_000_000_000
+"""A Raft group that began within this time after its stream was created is the stream's first group."""
 
 
 def is_scaled(readings: Iterable[Stream | Consumer]) -> bool:
@@ -47,23 +47,25 @@ def scaled_ns_ago(stream: Stream, history: StreamHistory | None, groups: RaftGro
     """
     if history is not None and is_scaled(history.readings):
         return 0
-    own = _of_leader(stream, groups.last if groups else ())
+    own = _leader_member(stream, groups.last if groups else ())
     if own is None or not own.state.wal.messages or not own.has_whole_log or stream.created is None:
         return None
     begun, age_ns = own.state.wal.first_ts, own.log_age_ns
-    if begun is None or age_ns is None or (begun - stream.created).total_seconds() * 1e9 < _MADE_WITH_STREAM_NS:
+    if begun is None or age_ns is None or (begun - stream.created).total_seconds() * 1e9 < _FIRST_GROUP_NS:
         return None
     return max(0, age_ns)
 
 
-def _of_leader(stream: Stream, members: Iterable[RaftMember]) -> RaftMember | None:
+def _leader_member(stream: Stream, members: Iterable[RaftMember]) -> RaftMember | None:
     if stream.cluster is None or not stream.cluster.raft_group:
         return None
     key = (stream.answered_by, stream.cluster.raft_group)
     return next((member for member in members if (member.server, member.group) == key), None)
 
 
-_ONE_TOKEN = re.compile(r"\$\d+|\{\{\s*(?:wildcard|partition|random|left|right)\s*\(.*\)\s*\}\}", re.IGNORECASE)
+_ONE_TOKEN_FUNCTION = re.compile(
+    r"\$\d+|\{\{\s*(?:wildcard|partition|random|left|right)\s*\(.*\)\s*\}\}", re.IGNORECASE
+)
 _FUNCTION = re.compile(r"\{\{.*\}\}")
 
 
@@ -74,10 +76,10 @@ def stored_subjects(subjects: tuple[str, ...], transform: SubjectTransform | Non
     """
     if transform is None or not transform.dest:
         return subjects
-    return tuple(dict.fromkeys(_stored(subjects, transform.src or ">", _pattern(transform.dest))))
+    return tuple(dict.fromkeys(_stored_patterns(subjects, transform.src or ">", _pattern(transform.dest))))
 
 
-def _stored(subjects: tuple[str, ...], source: str, pattern: str) -> Iterator[str]:
+def _stored_patterns(subjects: tuple[str, ...], source: str, pattern: str) -> Iterator[str]:
     for subject in subjects:
         if subjects_overlap(source, subject):
             yield pattern
@@ -86,10 +88,10 @@ def _stored(subjects: tuple[str, ...], source: str, pattern: str) -> Iterator[st
 
 
 def _pattern(destination: str) -> str:
-    """All that the destination can become: functions that split a token may make any number of tokens of it."""
+    """A pattern of all subjects that a destination can produce; splits can produce any number of tokens."""
     tokens: list[str] = []
     for token in destination.split("."):
-        if _ONE_TOKEN.fullmatch(token):
+        if _ONE_TOKEN_FUNCTION.fullmatch(token):
             tokens.append("*")
         elif _FUNCTION.search(token):
             return ".".join([*tokens, ">"])
@@ -114,13 +116,13 @@ def readers(snapshot: ClusterSnapshot) -> Readers:
     return readers_by_stream
 
 
-def reads_safely(stream: Stream) -> bool:
+def is_read_with_acks(stream: Stream) -> bool:
     """Whether the mirrors and sources of this stream acknowledge what they take (server: stream.go, 2.14 and later)."""
     return any(consumer.config.ack_policy == _SAFE_READER for consumer in stream.consumers)
 
 
 def uncovered_subjects(stream: Stream) -> tuple[str, ...]:
-    """Subjects of the stream that no filter of its consumers meets at all. Certain: no state can change it."""
+    """Subjects of the stream that overlap with no filter of its consumers."""
     config, filters = stream.config, [consumer.config.filters for consumer in stream.consumers]
     if not stream.consumers_seen or not all(filters) or config.subject_transform:
         return ()
@@ -129,11 +131,10 @@ def uncovered_subjects(stream: Stream) -> tuple[str, ...]:
 
 
 def unclaimed(stream: Stream) -> int | None:
-    """Stored messages that no consumer still has to deliver or to get acknowledged.
+    """Lower bound of the stored messages that are neither pending nor unacknowledged for any consumer.
 
-    Such messages should have been removed: every stored one is pending or unacknowledged somewhere. With several
-    consumers per message this is the least number. None: not every consumer was seen from its leader, or one starts so
-    late that the stream keeps messages for it which it does not count.
+    A work queue or interest stream should have removed them. None: not every consumer was seen from its leader, or one
+    starts at the last message, so that the stream keeps messages for it which it does not count.
     """
     if not stream.consumers_seen or len(stream.consumers) < stream.state.consumer_count:
         return None
@@ -143,9 +144,9 @@ def unclaimed(stream: Stream) -> int | None:
 
 
 def stranded(history: StreamHistory) -> int | None:
-    """Messages unclaimed in every reading, if they are more than moved meanwhile; 0 when there are none.
+    """Messages that are unclaimed in every reading; 0 if not more than were stored and delivered between the readings.
 
-    A stream and its consumers are read at slightly different instants; what moves between readings bounds that error.
+    Those bound the error from reading a stream and its consumers at slightly different times.
     """
     counts = [unclaimed(reading) for reading in history.readings]
     known = [count for count in counts if count is not None]
@@ -167,7 +168,7 @@ _NS = 1_000_000_000
 
 
 class StreamLimitUse(msgspec.Struct, frozen=True):
-    """One limit of a stream and what is used of it. `no_room`: nothing more fits."""
+    """One limit of a stream and how much of it is used. `no_room`: no further message fits."""
 
     noun: str
     used: int
@@ -192,10 +193,10 @@ class StreamLimitUse(msgspec.Struct, frozen=True):
 
 
 def storage_fills(stream: Stream) -> tuple[StreamLimitUse, ...]:
-    """The stream against `max_msgs` and `max_bytes`, where it has them.
+    """How much of `max_msgs` and `max_bytes` is used, if they are set.
 
-    Bytes have no room when a message of average size does not fit (server: filestore.go storeRawMsg, ErrMaxBytes).
-    Of an object store chunks alone count: the metadata of an object is one small message, and a subject of its own.
+    Bytes have no room if a message of average size does not fit (server: filestore.go storeRawMsg, ErrMaxBytes). For
+    the average of an object store only chunks count: half of its subjects have the metadata of an object.
     """
     state, config, uses = stream.state, stream.config, []
     if config.max_msgs > 0:
@@ -211,7 +212,7 @@ def storage_fills(stream: Stream) -> tuple[StreamLimitUse, ...]:
 
 
 def consumer_fill(stream: Stream, default_limit: int = 0) -> StreamLimitUse | None:
-    """The stream against `max_consumers`, else against its server's default; None where it has neither."""
+    """How much of `max_consumers`, or else of the server's default, is used; None if there is neither."""
     used, limit = stream.state.consumer_count, stream.config.max_consumers
     path = "config.max_consumers" if limit > 0 else "limits.default_max_consumers"
     limit = limit if limit > 0 else default_limit
@@ -219,9 +220,9 @@ def consumer_fill(stream: Stream, default_limit: int = 0) -> StreamLimitUse | No
 
 
 def refuses_when_full(stream: Stream) -> bool:
-    """Whether a full stream turns new messages away to the harm of its publishers.
+    """Whether a full stream refuses messages that publishers expect it to store.
 
-    A sealed one turns all away, full or not: that is no limit. Clients of a governor rely on being turned away.
+    Not a sealed one, which refuses all, nor a governor, whose clients rely on refusals.
     """
     return stream.config.discard == "new" and not stream.config.sealed and not stream.is_governor
 
@@ -231,7 +232,7 @@ def histories(trend: Trend | None) -> Histories:
     return {(h.last.account, h.last.name): h for h in trend.streams()} if trend else {}
 
 
-def grown(history: StreamHistory, path: str) -> float:
+def growth_per_s(history: StreamHistory, path: str) -> float:
     """Growth per second of a value of the stream's state between the first and the last reading."""
     before, after = (getattr(r.state, path.rpartition(".")[2]) for r in (history.first, history.last))
     return float(after - before) / history.elapsed_s
@@ -241,7 +242,7 @@ def time_to_full_ns(fill: StreamLimitUse, history: StreamHistory | None) -> int 
     """How long until the limit is reached at the present rate; None if it does not grow, or was not measured."""
     if history is None:
         return None
-    speed = grown(history, fill.used_path)
+    speed = growth_per_s(history, fill.used_path)
     if speed <= 0:
         return None
     return int((fill.limit - fill.used) / speed * _NS)

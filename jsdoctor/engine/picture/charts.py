@@ -12,14 +12,14 @@ from jsdoctor.model.picture import AckLatency, ClockOffset, Usage
 from jsdoctor.model.server import UNLIMITED, Servers
 from jsdoctor.model.snapshot import SnapshotSeries
 
-_MAX = 12
+_MAX_ROWS = 12
 
 
 def usages(evidence: EvidenceSet) -> tuple[Usage, ...]:
     """Storage of servers and streams with a limit, the fullest first; those that discard old messages come last."""
-    every = (*_of_servers(evidence), *_of_streams(evidence))
+    every = (*_server_usages(evidence), *_stream_usages(evidence))
     fullest_first = sorted(every, key=lambda item: (item.rolls, -item.used / item.limit, item.name))
-    return tuple(fullest_first[:_MAX])
+    return tuple(fullest_first[:_MAX_ROWS])
 
 
 def clock_offsets(evidence: EvidenceSet) -> tuple[ClockOffset, ...]:
@@ -36,7 +36,7 @@ def clock_offsets(evidence: EvidenceSet) -> tuple[ClockOffset, ...]:
             low, high = pair.skew_us - pair.uncertainty_us, pair.skew_us + pair.uncertainty_us
             if pair.server < pair.other:
                 offset_ranges.append(ClockOffset(pair.other, pair.server, low * 1000, high * 1000))
-    return tuple(offset_ranges[: 2 * _MAX])
+    return tuple(offset_ranges[: 2 * _MAX_ROWS])
 
 
 def ack_latencies(evidence: EvidenceSet) -> tuple[AckLatency, ...]:
@@ -54,11 +54,11 @@ def ack_latencies(evidence: EvidenceSet) -> tuple[AckLatency, ...]:
             acks.quantile_ns(0.99),
             acks.ack_times_ns[-1],
         )
-        for acks in measured[:_MAX]
+        for acks in measured[:_MAX_ROWS]
     )
 
 
-def _of_servers(evidence: EvidenceSet) -> Iterator[Usage]:
+def _server_usages(evidence: EvidenceSet) -> Iterator[Usage]:
     servers = evidence.get(Servers)
     for server in servers.servers if servers is not None else ():
         stats = server.jetstream
@@ -72,11 +72,11 @@ def _of_servers(evidence: EvidenceSet) -> Iterator[Usage]:
                 yield Usage(server.name, what, used, limit)
 
 
-def _of_streams(evidence: EvidenceSet) -> Iterator[Usage]:
+def _stream_usages(evidence: EvidenceSet) -> Iterator[Usage]:
     snapshots = evidence.get(SnapshotSeries)
     for stream in snapshots.last.led_streams() if snapshots is not None else ():
         label, config, state = stream.subject.label, stream.config, stream.state
-        rolls = config.discard == "old" and config.retention == "limits"  # others lose what nobody has had
+        rolls = config.discard == "old" and config.retention == "limits"  # others refuse, or drop unread messages
         if config.max_bytes > 0:
             yield Usage(label, "bytes", state.bytes, config.max_bytes, rolls=rolls)
         if config.max_msgs > 0:

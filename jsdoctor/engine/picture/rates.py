@@ -1,4 +1,4 @@
-"""Log lines over one time axis for several clocks: what is taken off each server's times, and lines of each rule."""
+"""Log lines of several servers on one time axis: the correction of each server's clock, and the rate of each rule."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Axis:
         if not self._known and clocks is not None:
             for clock in clocks.servers:
                 middle, bound = clock.offset.middle_ns // 1000, -(-clock.offset.bound_ns // 1000)
-                self._known[clock.name] = Correction(middle, bound, _words(middle, bound, "this machine"))
+                self._known[clock.name] = Correction(middle, bound, _correction_text(middle, bound, "this machine"))
 
     def of(self, server: str) -> Correction:
         """The correction of that server's times."""
@@ -52,7 +52,7 @@ class Axis:
 
 
 def _from_logs(evidence: EvidenceSet) -> dict[str, Correction]:
-    """From the server that shares events with most others on, along the comparisons with the least sum of bounds."""
+    """Corrections against the server that shares events with most others, with the least sum of bounds (Dijkstra)."""
     logs = evidence.get(LogEvidence)
     if logs is None or not logs.offsets:
         return {}
@@ -68,14 +68,14 @@ def _from_logs(evidence: EvidenceSet) -> dict[str, Correction]:
         bound, name, ahead = heappop(waiting)
         if name in known:
             continue
-        words = _words(ahead, bound, first) if known else "reference clock of the axis"
+        words = _correction_text(ahead, bound, first) if known else "reference clock of the axis"
         known[name] = Correction(ahead, bound, words)
         for more, other, offset in pairs[name]:
             heappush(waiting, (bound + more, other, ahead + offset))
     return known
 
 
-def _words(ahead_us: int, bound_us: int, against: str) -> str:
+def _correction_text(ahead_us: int, bound_us: int, against: str) -> str:
     sign = "-" if ahead_us < 0 else "+"
     return f"clock {sign}{span(abs(ahead_us) * 1000)} ± {span(bound_us * 1000)} against {against}, corrected"
 
@@ -105,20 +105,20 @@ class Signs:
 
 
 def words(signature: str) -> str:
-    """A signature's name as words; one that belongs to no rule begins with `@`."""
+    """A signature's name as words, without the `@` of one that belongs to no rule."""
     return signature.removeprefix("@").replace("-", " ")
 
 
 def lines(exemplars: tuple[Exemplar, ...]) -> tuple[Line, ...]:
-    """The first lines, cut."""
+    """The first few lines, each cut to a maximum length."""
     return tuple(
         Line(exemplar.file, exemplar.line, exemplar.offset, exemplar.text[:_TEXT_KEPT])
         for exemplar in exemplars[:_LINES_KEPT]
     )
 
 
-_MAX = 6
-_BINS = 180
+_MAX_SERIES = 6
+_MAX_BINS = 180
 
 
 def rates(report: Report, evidence: EvidenceSet) -> tuple[ChartSeries, ...]:
@@ -131,7 +131,7 @@ def rates(report: Report, evidence: EvidenceSet) -> tuple[ChartSeries, ...]:
     for occurrence in logs.found:
         if occurrence.dated:
             totals[occurrence.signature] += occurrence.dated
-    chosen = sorted(totals, key=lambda name: (signs.severity(name) is None, -totals[name], name))[:_MAX]
+    chosen = sorted(totals, key=lambda name: (signs.severity(name) is None, -totals[name], name))[:_MAX_SERIES]
     spans: dict[str, list[tuple[int, int, int]]] = {name: [] for name in chosen}
     for occurrence in logs.found:
         if occurrence.signature in spans:
@@ -141,11 +141,11 @@ def rates(report: Report, evidence: EvidenceSet) -> tuple[ChartSeries, ...]:
                 for first, last, count in occurrence.histogram.spans()
                 if LogTime(first).dated
             ]
-    everything = [span for candidate in spans.values() for span in candidate]
+    everything = [span for line_spans in spans.values() for span in line_spans]
     if not everything:
         return ()
     begin = min(span[0] for span in everything) // MINUTE_US * MINUTE_US
-    width = -(-(max(span[1] for span in everything) - begin) // _BINS // MINUTE_US) * MINUTE_US or MINUTE_US
+    width = -(-(max(span[1] for span in everything) - begin) // _MAX_BINS // MINUTE_US) * MINUTE_US or MINUTE_US
     bins = (max(span[1] for span in everything) - begin) // width + 1
     return tuple(_series(words(name), span, begin, width, bins) for name, span in spans.items())
 

@@ -12,8 +12,10 @@ from jsdoctor.model.report import Report
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.model.trend import ConsumerHistory, History, Trend
 
-_MAX = 6
-_GROUPS = 12
+_MAX_SERIES = 6
+_MAX_GROUPS = 12
+_MAX_PROJECTION = 4
+"""A projection reaches at most this many times as far as the readings do."""
 
 
 def microseconds(at: datetime) -> int:
@@ -22,7 +24,7 @@ def microseconds(at: datetime) -> int:
 
 
 def trends(report: Report, evidence: EvidenceSet) -> tuple[ChartSeries, ...]:
-    """Messages that wait for the consumers with findings and those with most of them, over days or over this run."""
+    """Pending messages over days or over this run: of consumers with findings first, then of those with most."""
     source = evidence.get(History) or evidence.get(Trend)
     if not isinstance(source, History | Trend):
         return ()
@@ -31,17 +33,18 @@ def trends(report: Report, evidence: EvidenceSet) -> tuple[ChartSeries, ...]:
     histories.sort(
         key=lambda history: (history.last.subject not in faulty, -history.last.num_pending, history.last.subject.label)
     )
-    return tuple(_lag(history) for history in histories[:_MAX])
+    return tuple(_lag(history) for history in histories[:_MAX_SERIES])
 
 
 def _lag(history: ConsumerHistory) -> ChartSeries:
+    """Pending messages of a consumer. Where they grow, they are projected to max_msgs of the stream."""
     points = tuple((microseconds(reading.at), float(reading.num_pending)) for reading in history.readings)
     limit = history.stream.config.max_msgs
     projection = None
     (begin, first), (end, last) = points[0], points[-1]
     if limit > last > first and end > begin:
         reached = end + round((limit - last) * (end - begin) / (last - first))
-        if reached - end <= 4 * (end - begin):  # further ahead than four times what was seen is no projection
+        if reached - end <= _MAX_PROJECTION * (end - begin):
             projection = (reached, float(limit))
     return ChartSeries(
         name=history.last.subject.label,
@@ -79,8 +82,9 @@ def delivered_rates(evidence: EvidenceSet) -> tuple[ChartSeries, ...]:
 
 
 def _rates(counters: list[tuple[str, list[tuple[datetime, int]]]]) -> tuple[ChartSeries, ...]:
-    """Per second, of those counters that grew most. One point for each pair of readings, at the later one. A counter
-    that fell was reset: nothing is known of what it counted meanwhile.
+    """Rates per second of the counters that grew most: one point for each pair of readings, at the later one.
+
+    A counter that fell was reset, and has a rate of 0 for that pair.
     """
     grown = [(readings[-1][1] - readings[0][1], name, readings) for name, readings in counters]
     result = sorted((-growth, name, readings) for growth, name, readings in grown if growth > 0)
@@ -93,7 +97,7 @@ def _rates(counters: list[tuple[str, list[tuple[datetime, int]]]]) -> tuple[Char
                 for (at, before), (after, count) in pairwise(readings)
             ),
         )
-        for _, name, readings in result[:_MAX]
+        for _, name, readings in result[:_MAX_SERIES]
     )
 
 
@@ -114,12 +118,12 @@ def redeliveries(evidence: EvidenceSet) -> tuple[ChartSeries, ...]:
             unit="count",
             points=tuple((microseconds(reading.at), float(reading.num_redelivered)) for reading in history.readings),
         )
-        for history in histories[:_MAX]
+        for history in histories[:_MAX_SERIES]
     )
 
 
 def leaders(evidence: EvidenceSet) -> tuple[Leader, ...]:
-    """Of streams whose leader changed between looks: who led from when to when, as far as it was seen."""
+    """The leaders of streams whose leader changed between snapshots, each with the time in which it was seen."""
     source = evidence.get(History) or evidence.get(SnapshotSeries)
     if not isinstance(source, History | SnapshotSeries) or len(source.snapshots) < 2:
         return ()
@@ -128,7 +132,7 @@ def leaders(evidence: EvidenceSet) -> tuple[Leader, ...]:
         for label, leader in _leaders_in(snapshot):
             seen.setdefault(label, []).append((microseconds(snapshot.taken_at), leader))
     changed = [label for label, readings in seen.items() if len({leader for _, leader in readings}) > 1]
-    return tuple(span for label in changed[:_GROUPS] for span in _spans(label, seen[label]))
+    return tuple(span for label in changed[:_MAX_GROUPS] for span in _spans(label, seen[label]))
 
 
 def _leaders_in(snapshot: ClusterSnapshot) -> Iterator[tuple[str, str]]:

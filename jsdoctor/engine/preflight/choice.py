@@ -1,4 +1,4 @@
-"""Which servers are meant: by name, by tag, or by cluster."""
+"""Which servers the user chose: by name, by tag, or by cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TAG, _CLUSTER = "tag:", "cluster:"
 
 
 class NoSuchServerError(Exception):
-    """No server is meant. The message names the nearest that there is."""
+    """A choice that matches no server. The message names the nearest name, tag or cluster."""
 
 
 def chosen(words: Sequence[str], land: Landscape) -> tuple[str, ...]:
@@ -25,7 +25,7 @@ def chosen(words: Sequence[str], land: Landscape) -> tuple[str, ...]:
     names: dict[str, None] = {}
     for word in words:
         if word.startswith((_TAG, _CLUSTER)):
-            names |= dict.fromkeys(_several(word, land))
+            names |= dict.fromkeys(_with_tag_or_in_cluster(word, land))
             continue
         is_whole = land.servers is not None and land.servers.complete
         if word not in land.names and is_whole:
@@ -34,24 +34,25 @@ def chosen(words: Sequence[str], land: Landscape) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _several(word: str, land: Landscape) -> list[str]:
+def _with_tag_or_in_cluster(word: str, land: Landscape) -> list[str]:
+    text = word.partition(":")[2]
     values = {name: _values(server, word) for name, server in sorted(land.by_name.items())}
-    sought = _alike(word.partition(":")[2])
-    names = [name for name, known in values.items() if sought in map(_alike, known)]
+    sought = _normalized(text)
+    names = [name for name, known in values.items() if sought in map(_normalized, known)]
     if not names:
         what = "has the tag" if word.startswith(_TAG) else "is in the cluster"
-        known = {value for of_server in values.values() for value in of_server}
-        text = word.partition(":")[2]
+        known = {value for server_values in values.values() for value in server_values}
         raise NoSuchServerError(f"no server that responded {what} {text!r}{did_you_mean(text, known)}")
     return names
 
 
 def _values(server: Server, word: str) -> tuple[str, ...]:
+    """The cluster of a server for a word `cluster:...`, else its tags."""
     if word.startswith(_CLUSTER):
         return tuple(filter(None, (cluster_of(server),)))
     return server.varz.tags if server.varz else ()
 
 
-def _alike(text: str) -> str:
+def _normalized(text: str) -> str:
     """Servers store tags in lower case; `az:1` and `az=1` are both in use."""
     return text.lower().replace("=", ":")

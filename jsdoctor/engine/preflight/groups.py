@@ -1,7 +1,7 @@
 """The Raft groups of a deployment, and what state each of their members is in.
 
-Assets with one copy are groups of one. A leader reports as current whoever once had all that it committed, so a member
-that was restarted with an empty memory still counts there: what the member reports of itself decides as well.
+Assets with one copy are groups of one. A leader reports a peer as current once it has had every committed entry, even
+after a restart with an empty memory store: the member's own report decides as well.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream, StreamRepl
 from jsdoctor.model.wording import span
 
 _SILENCE_NS = 10_000_000_000
-"""From here on a server takes a peer for lost (server: raft.go lostQuorumInterval)."""
+"""Time without contact after which a server regards a peer as lost (server: raft.go lostQuorumInterval)."""
 _SETTLE_NS = 60_000_000_000
+"""How long a health check may fail after a change before its reason counts."""
 _YOUNG_NS = 10_000_000_000
 """How long after its start a server may not have begun all its groups."""
 _IN_FLIGHT = timedelta(seconds=2)
@@ -92,9 +93,9 @@ class RaftGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Landscape:
-    """All groups of the newest sample. Earlier samples show what is passing.
+    """All groups of the newest sample. Earlier samples show what is temporary.
 
-    `not_shown` and `unread` are what the groups lack, once they were read: it concerns every choice of servers.
+    `not_shown` and `unread` are what the groups lack. They are filled by the first use of `every`.
     """
 
     def __init__(self, evidence: EvidenceSet) -> None:
@@ -126,7 +127,7 @@ class Landscape:
     def every(self) -> tuple[RaftGroup, ...]:
         """Every group: the meta groups first, then each stream with its consumers."""
         with noting_unread() as unread:
-            groups = (*self._of_meta(), *self._of_assets())
+            groups = (*self._meta_groups(), *self._asset_groups())
         self.unread = tuple(unread)
         return groups
 
@@ -137,7 +138,7 @@ class Landscape:
         own = {connected.server_name} - {""} if connected else set()
         return frozenset({*self.by_name, *own, *(member.name for group in self.every for member in group.members)})
 
-    def _of_meta(self) -> Iterator[RaftGroup]:
+    def _meta_groups(self) -> Iterator[RaftGroup]:
         for group in meta_groups(self.servers) if self.servers else ():
             leader = leader_of(group.last)
             named = sorted(group.named()[-1])
@@ -161,6 +162,7 @@ class Landscape:
             )
 
     def _meta_peer(self, peer: Peer, group: MetaSamples, leader: Server, silent: set[str]) -> GroupMember:
+        """A follower of the meta group: behind if it lagged in each of several samples."""
         name = label(peer)
         if (contact := self._contact(peer, name in silent or name in self.gone)) is not None:
             return contact
@@ -178,7 +180,8 @@ class Landscape:
             return GroupMember(name, MemberState.UNDECIDED, "not current in the only sample")
         return GroupMember(name, MemberState.CURRENT)
 
-    def _of_assets(self) -> Iterator[RaftGroup]:
+    def _asset_groups(self) -> Iterator[RaftGroup]:
+        """The groups of streams and consumers. Adds fields that are not shown to `not_shown`."""
         if self.series is None:
             return
         history = EarlierReadings(self.series)
@@ -188,13 +191,13 @@ class Landscape:
                 if isinstance(asset, Consumer) and asset.config.direct:
                     continue
                 try:
-                    yield self._of_asset(asset, stream, history)
+                    yield self._asset_group(asset, stream, history)
                 except NotShownError as error:
                     self.not_shown.append(error)
 
-    def _of_asset(self, asset: Asset, stream: Stream, history: EarlierReadings) -> RaftGroup:
+    def _asset_group(self, asset: Asset, stream: Stream, history: EarlierReadings) -> RaftGroup:
         replicas = asset.config.replicas_on(stream.config) if isinstance(asset, Consumer) else asset.config.num_replicas
-        leader = asset.cluster.leader if asset.cluster else asset.answered_by or self._single
+        leader = asset.cluster.leader if asset.cluster else asset.answered_by or self._unclustered_server
         doubt = ""
         if not asset.from_leader:
             doubt = f"its leader {leader} did not respond" if asset.has_leader and leader else "no server leads it now"
@@ -210,7 +213,7 @@ class Landscape:
         else:
             silent = {label(peer) for peer in silent_members(asset, history, _SILENCE_NS)}
             first = self._health(leader, asset) or GroupMember(leader, MemberState.CURRENT)
-            members = (first, *(self._peer(peer, asset, history, silent) for peer in peers))
+            members = (first, *(self._asset_peer(peer, asset, history, silent) for peer in peers))
         return RaftGroup(
             subject=asset.subject,
             members=members,
@@ -223,17 +226,17 @@ class Landscape:
         )
 
     @property
-    def _single(self) -> str:
+    def _unclustered_server(self) -> str:
         """The server outside of any cluster that a login of an account is connected to."""
         connected = self._evidence.get(ConnectedServer)
         return connected.server_name if connected else ""
 
-    def _peer(self, peer: Peer, asset: Asset, history: EarlierReadings, silent: set[str]) -> GroupMember:
+    def _asset_peer(self, peer: Peer, asset: Asset, history: EarlierReadings, silent: set[str]) -> GroupMember:
         name = label(peer)
         if (contact := self._contact(peer, name in silent or name in self.gone)) is not None:
             return contact
-        if (ill := self._health(name, asset)) is not None:
-            return ill
+        if (unhealthy := self._health(name, asset)) is not None:
+            return unhealthy
         group = asset.cluster.raft_group if asset.cluster else ""
         leader = asset.cluster.leader if asset.cluster else ""
         if (own := self._own_report(name, leader, group)) is not None:
@@ -241,19 +244,19 @@ class Landscape:
         before = [reading for reading in history.before(asset) if reading.from_leader]
         if isinstance(asset, Stream) and (copy := next((c for c in asset.replicas if c.server == name), None)):
             earlier = [reading for reading in before if isinstance(reading, Stream)]
-            if (short := _short(copy, asset, earlier)) is not None:
+            if (short := _copy_state(copy, asset, earlier)) is not None:
                 return short
         if peer.current:
             return GroupMember(name, MemberState.CURRENT)
         if before:
-            taken_in = _size(asset) - _size(before[-1])
-            if peer.lag <= max(taken_in, 0):
+            new_entries = _entries(asset) - _entries(before[-1])
+            if peer.lag <= max(new_entries, 0):
                 return GroupMember(name, MemberState.CURRENT)
             return GroupMember(name, MemberState.BEHIND, f"{peer.lag:,} entries behind")
         return GroupMember(name, MemberState.UNDECIDED, "not current in the only sample")
 
     def _contact(self, peer: Peer, is_gone: bool) -> GroupMember | None:
-        """The state of a member that its leader has no good contact with; None for one that it has."""
+        """The state of a member without recent contact to its leader or to jsdoctor; None where contact is good."""
         name = label(peer)
         if is_gone:
             since = f"not seen for {span(peer.active_ns)}" if peer.active_ns else "not seen"
@@ -271,12 +274,15 @@ class Landscape:
     @cached_property
     def _reports(self) -> list[Mapping[tuple[str, str], RaftMember]]:
         """What members report of themselves in each sample, by server and group."""
-        return [{(m.server, m.group): m for m in sample} for sample in (self._groups.samples if self._groups else ())]
+        return [
+            {(member.server, member.group): member for member in sample}
+            for sample in (self._groups.samples if self._groups else ())
+        ]
 
     def _own_report(self, name: str, leader: str, group: str) -> GroupMember | None:
-        """The state of a member that lacks what its leader had committed in the sample before; None if it has it.
+        """The state of a member by its own report, if it lacks what its leader had committed one sample earlier.
 
-        Of a server that has just been started and reports nothing of the group, nothing is known.
+        None if it lacks nothing, or reports nothing. A server that was just started and reports nothing is undecided.
         """
         own = self._reports[-1].get((name, group)) if self._reports and group else None
         if own is None:
@@ -295,8 +301,8 @@ class Landscape:
         return None
 
     @cached_property
-    def _ill(self) -> Mapping[tuple[str, str, str, str], str]:
-        """Assets that the health check of their server names, with the reason: server, account, stream, consumer."""
+    def _unhealthy(self) -> Mapping[tuple[str, str, str, str], str]:
+        """The reasons of failing health checks, by server, account, stream and consumer."""
         if self.servers is None:
             return {}
         return {
@@ -309,22 +315,22 @@ class Landscape:
 
     def _health(self, name: str, asset: Asset) -> GroupMember | None:
         stream, consumer = (asset.stream, asset.name) if isinstance(asset, Consumer) else (asset.name, "")
-        why = self._ill.get((name, asset.account, stream, consumer))
+        why = self._unhealthy.get((name, asset.account, stream, consumer))
         return GroupMember(name, MemberState.BEHIND, f"its health check fails: {why}") if why else None
 
 
-def _size(asset: Asset) -> int:
-    """How many entries the group has taken in, about: messages of a stream, deliveries and acks of a consumer."""
+def _entries(asset: Asset) -> int:
+    """About how many Raft entries the group has had: messages of a stream, deliveries and acks of a consumer."""
     if isinstance(asset, Stream):
         return asset.state.last_seq
     return asset.delivered.consumer_seq + asset.ack_floor.consumer_seq
 
 
-def _short(copy: StreamReplica, stream: Stream, earlier: list[Stream]) -> GroupMember | None:
-    """The state of a copy that lacks what the leader had a moment ago; None if it has it.
+def _copy_state(copy: StreamReplica, stream: Stream, earlier: list[Stream]) -> GroupMember | None:
+    """The state of a copy that lacks messages which the leader had one sample earlier; None if it has them.
 
-    The samples are compared; of a single one, a message older than a moment must have arrived. Messages that consumers
-    or ages take away are gone on one server before the other.
+    With a single sample it lacks the last message if that was stored more than `_IN_FLIGHT` ago. An empty copy counts
+    only where no acknowledgement and no age removes messages, as copies do so at different times.
     """
     lacking = stream.state.last_seq - copy.state.last_seq
     keeps = stream.config.retention == "limits" and not stream.config.max_age_ns

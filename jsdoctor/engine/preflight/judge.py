@@ -24,9 +24,9 @@ from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.wording import counted, joined, listed
 
 _REPLICAS = 3
-"""The fewest replicas that survive the loss of a server."""
+"""The fewest replicas that keep a quorum without one server."""
 _SHOWN = 3
-_AGAIN = "run again in some seconds"
+_RUN_AGAIN = "run again in some seconds"
 
 
 def preflight(
@@ -46,7 +46,7 @@ def preflight(
 
 
 def settled(result: Preflight, accepted: Collection[Acceptance], unread: Iterable[UnreadReply]) -> Preflight:
-    """With its obstacles in order and those marked that were accepted, and each gap once; `unread` are replies."""
+    """The result with sorted obstacles, accepted ones marked, and distinct gaps, those of `unread` replies included."""
     harms = {harm for acceptance in accepted for harm in acceptance.harms}
     obstacles = tuple(replace(each, accepted=each.harm in harms) for each in result.obstacles)
     order, known = list(Harm), {obstacle.subject for obstacle in obstacles if obstacle.subject != CLUSTER}
@@ -58,7 +58,7 @@ def settled(result: Preflight, accepted: Collection[Acceptance], unread: Iterabl
 
 
 def not_seen(evidence: EvidenceSet, land: Landscape, without: Sequence[str]) -> Iterator[Gap]:
-    """Gaps that may hide an obstacle. A server that is gone is judged as such."""
+    """Gaps that may hide an obstacle. A server that is gone is no gap, unless it is one of `without`."""
     gone = land.gone
     missing = [evidence.why_absent(k) for k in (SnapshotSeries, Servers) if evidence.get(k) is None]
     requested = [gap for gap in evidence.gaps_for(()) if gap.requested]
@@ -78,11 +78,11 @@ def not_seen(evidence: EvidenceSet, land: Landscape, without: Sequence[str]) -> 
             yield Gap("server", Subject("server", name), "another server has its name", "see JSD722")
     if series is not None:
         yield from (
-            Gap("assets", silent.subject, silent.reason or "no server responds for it", _AGAIN)
+            Gap("assets", silent.subject, silent.reason or "no server responds for it", _RUN_AGAIN)
             for silent in series.last.silent
         )
         yield from (
-            Gap("consumer", stream.subject, "not all of its consumers were read", _AGAIN)
+            Gap("consumer", stream.subject, "not all of its consumers were read", _RUN_AGAIN)
             for stream in series.last.streams
             if not stream.consumers_seen
         )
@@ -106,15 +106,15 @@ class _Case:
         self._moving: list[RaftGroup] = []
 
     def judged(self) -> Preflight:
-        """Everything about it."""
+        """The obstacles, effects and gaps of this choice."""
         affected = [group for group in self._land.every if self._has(group)]
         for group in affected:
-            self._judge(group)
+            self._judge_group(group)
         self._unseen += not_seen(self._evidence, self._land, self._without)
         gone = self._land.gone - self._away
         for part in (clients, links):
             for item in part(self._land, self._evidence, self._away):
-                self._take(item)
+                self._add(item)
         self._effects += [*self._leaders(), *self._readers(), *self._copies()]
         with suppress(NotShownError):  # no obstacle: nothing is claimed of what is not shown
             self._effects += replacements(self._land, affected, self._away)
@@ -128,7 +128,7 @@ class _Case:
             unseen=tuple(self._unseen),
         )
 
-    def _take(self, item: Obstacle | SideEffect | Gap) -> None:
+    def _add(self, item: Obstacle | SideEffect | Gap) -> None:
         if isinstance(item, Obstacle):
             self._obstacles.append(item)
         elif isinstance(item, SideEffect):
@@ -141,11 +141,12 @@ class _Case:
         named = any(member.name in self._away for member in group.members)
         return named and (not group.domain or not self._domains or group.domain in self._domains)
 
-    def _judge(self, group: RaftGroup) -> None:
+    def _judge_group(self, group: RaftGroup) -> None:
+        """Add the obstacle or gap of a group; one that keeps its quorum adds to `_spare` and perhaps to `_moving`."""
         if group.stream is not None and group.stream.key in self._unavailable:
             return  # a consumer of a stream that is an obstacle itself
         if group.size == 1 and not group.doubt:
-            self._single(group)
+            self._judge_single(group)
             return
         rest = [member for member in group.members if member.name not in self._away]
         alive = [member for member in rest if not _is_gone(member)]
@@ -154,30 +155,35 @@ class _Case:
         behind = [member for member in alive if member.state is MemberState.BEHIND]
         if not alive and group.is_in_memory:
             message = f"all {group.size} copies are in the memory of servers that would be gone, so the data is lost"
-            self._stop(group, Harm.DATA_LOST, message, self._first(group, rest))
+            self._add_obstacle(group, Harm.DATA_LOST, message, self._first_step(group, rest))
         elif len(alive) < group.needed:
             scale = self._possible_replicas(group.stream) if group.stream and group.size < _REPLICAS else 0
-            self._stop(group, Harm.QUORUM_LOST, self._lost(group, alive), self._first(group, rest), scale=scale)
+            self._add_obstacle(
+                group, Harm.QUORUM_LOST, self._quorum_message(group, alive), self._first_step(group, rest), scale=scale
+            )
         elif group.doubt and not group.leader:
-            self._stop(group, Harm.NO_LEADER, f"{group.doubt}{self._only_whole(group)}", "wait until it has one")
+            self._add_obstacle(
+                group, Harm.NO_LEADER, f"{group.doubt}{self._only_complete_copies(group)}", "wait until it has one"
+            )
         elif group.doubt:
-            self._unseen.append(Gap("leader", group.subject, group.doubt, _AGAIN))
+            self._unseen.append(Gap("leader", group.subject, group.doubt, _RUN_AGAIN))
         elif len(sure) + len(maybe) < group.needed:
             verb = "has" if len(behind) == 1 else "have"
-            message = f"{_left(alive, group)}, and {_and_why(behind)}{self._only_whole(group)}"
-            self._stop(group, Harm.NOT_CURRENT, message, f"wait until {_names(behind)} {verb} caught up")
+            message = f"{_members_left(alive, group)}, and {_and_why(behind)}{self._only_complete_copies(group)}"
+            self._add_obstacle(group, Harm.NOT_CURRENT, message, f"wait until {_names(behind)} {verb} caught up")
         elif len(sure) < group.needed:
             reason = "; ".join(f"{member.name}: {member.why}" for member in maybe)
-            self._unseen.append(Gap("member", group.subject, reason, _AGAIN))
+            self._unseen.append(Gap("member", group.subject, reason, _RUN_AGAIN))
         else:
             self._spare.append(len(sure) - group.needed)
             if group.leader in self._away:
                 self._moving.append(group)
 
-    def _stop(
-        self, group: RaftGroup, harm: Harm, message: str, advice: str, *, scale: int = 0, keep: bool = True
+    def _add_obstacle(
+        self, group: RaftGroup, harm: Harm, message: str, advice: str, *, scale: int = 0, remains: bool = True
     ) -> None:
-        rest = [member for member in group.members if member.name not in self._away] if keep else []
+        """Add an obstacle; a stream becomes unavailable with it. `remains`: members on other servers are listed."""
+        rest = [member for member in group.members if member.name not in self._away] if remains else []
         if isinstance(group.asset, Stream):
             self._unavailable.add(group.asset.key)
         self._obstacles.append(
@@ -186,7 +192,7 @@ class _Case:
                 subject=group.subject,
                 message=message,
                 advice=advice,
-                holds=_holds(group),
+                holds=_stake(group),
                 members=tuple(member.name for member in group.members),
                 remaining=tuple(m.name for m in rest if m.state is not MemberState.GONE),
                 behind=tuple(m.name for m in rest if m.state is MemberState.BEHIND),
@@ -194,24 +200,24 @@ class _Case:
             )
         )
 
-    def _only_whole(self, group: RaftGroup) -> str:
-        """That these servers alone have all that is in memory, where members of the stream have different numbers."""
+    def _only_complete_copies(self, group: RaftGroup) -> str:
+        """Half a sentence where only servers that go hold every message of a stream in memory; else empty."""
         if not isinstance(group.asset, Stream) or not group.is_in_memory:
             return ""
         most = max((copy.state.messages for copy in group.asset.replicas), default=0)
-        whole = [copy.server for copy in group.asset.replicas if copy.state.messages == most]
-        if not most or not set(whole) <= self._away:
+        complete = [copy.server for copy in group.asset.replicas if copy.state.messages == most]
+        if not most or not set(complete) <= self._away:
             return ""
-        return f"; {joined(whole)} alone {'have' if len(whole) > 1 else 'has'} all its messages, in memory"
+        return f"; {joined(complete)} alone {'have' if len(complete) > 1 else 'has'} all its messages, in memory"
 
-    def _lost(self, group: RaftGroup, alive: Sequence[GroupMember]) -> str:
-        """That too few members are left, and which are gone already."""
+    def _quorum_message(self, group: RaftGroup, alive: Sequence[GroupMember]) -> str:
+        """The message of a lost quorum: how many members are left, and which are gone already."""
         what = "no quorum" if _living(group) >= group.needed else "no quorum even now"
         gone = [member for member in group.members if _is_gone(member)]
         also = f", as {_names(gone)} {'are' if len(gone) > 1 else 'is'} gone already" if gone else ""
-        return f"{what}: {_left(alive, group)}, and {group.needed} are needed{also}"
+        return f"{what}: {_members_left(alive, group)}, and {group.needed} are needed{also}"
 
-    def _first(self, group: RaftGroup, rest: Sequence[GroupMember]) -> str:
+    def _first_step(self, group: RaftGroup, rest: Sequence[GroupMember]) -> str:
         gone = [member for member in rest if _is_gone(member)]
         if gone:
             return f"start {_names(gone)}, and wait until {'they have' if len(gone) > 1 else 'it has'} caught up"
@@ -220,8 +226,8 @@ class _Case:
             return f"take down one server at a time: {' and '.join(away)} are members of the same groups"
         return f"give it {_REPLICAS} replicas"
 
-    def _single(self, group: RaftGroup) -> None:
-        """An asset with one copy."""
+    def _judge_single(self, group: RaftGroup) -> None:
+        """Add the obstacle of an asset with one copy; an ephemeral consumer is added to `_ended` instead."""
         asset, stream = group.asset, group.stream
         if asset is None or stream is None or any(_is_gone(member) for member in group.members):
             return
@@ -236,14 +242,14 @@ class _Case:
         if is_lost:
             what = "the position is lost" if is_consumer else "the messages are lost"
             message = f"the only copy is in the memory of {where}, so {what} at once"
-            self._stop(group, Harm.DATA_LOST, message, first, scale=scale, keep=False)
+            self._add_obstacle(group, Harm.DATA_LOST, message, first, scale=scale, remains=False)
         else:
-            then = "delivered" if is_consumer else "stored or delivered"
-            message = f"the only copy is on {where}, so nothing is {then} until {where} is back"
-            self._stop(group, Harm.UNAVAILABLE, message, first, scale=scale, keep=False)
+            verb = "delivered" if is_consumer else "stored or delivered"
+            message = f"the only copy is on {where}, so nothing is {verb} until {where} is back"
+            self._add_obstacle(group, Harm.UNAVAILABLE, message, first, scale=scale, remains=False)
 
     def _possible_replicas(self, stream: Stream) -> int:
-        """How many replicas its cluster can hold: none where there are fewer than three servers for them."""
+        """3 if the stream's cluster has that many servers with JetStream, else 0."""
         cluster = stream.cluster.name if stream.cluster else ""
         storing = [
             server
@@ -319,7 +325,7 @@ class _Case:
 
 
 def _unseen(gaps: Iterable[Gap], known: Collection[Subject]) -> tuple[Gap, ...]:
-    """One gap for each subject without an obstacle, and all of the deployment."""
+    """One gap for each subject without an obstacle, and every gap about the whole deployment."""
     kept: dict[object, Gap] = {}
     for gap in gaps:
         if gap.subject not in known:
@@ -327,7 +333,7 @@ def _unseen(gaps: Iterable[Gap], known: Collection[Subject]) -> tuple[Gap, ...]:
     return tuple(kept.values())
 
 
-def _holds(group: RaftGroup) -> str:
+def _stake(group: RaftGroup) -> str:
     """What is at stake: the messages of a stream, what waits for a consumer."""
     if isinstance(group.asset, Stream):
         return counted(group.asset.state.messages, "message") if group.asset.state.messages else ""
@@ -346,8 +352,8 @@ def _is_gone(member: GroupMember) -> bool:
     return member.state is MemberState.GONE
 
 
-def _left(alive: Sequence[GroupMember], group: RaftGroup) -> str:
-    """`1 of 3 members is left (n1)`."""
+def _members_left(alive: Sequence[GroupMember], group: RaftGroup) -> str:
+    """Such as `1 of 3 members is left (n1)`."""
     names = f" ({_names(alive)})" if alive else ""
     return f"{len(alive) or 'none'} of {group.size} members {'are' if len(alive) > 1 else 'is'} left{names}"
 

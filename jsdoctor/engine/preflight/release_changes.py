@@ -22,8 +22,8 @@ from jsdoctor.model.server import ConnectedServer, Server
 from jsdoctor.model.snapshot import Consumer, Stream
 from jsdoctor.model.wording import counted, listed
 
-_OLDEST = "2.10.0"
-_THOUSAND = 1_000
+_OLDEST_KNOWN = "2.10.0"
+_MANY_CONSUMERS = 1_000
 _SHOWN = 3
 
 
@@ -37,12 +37,12 @@ def release_preflight(
     """The result for running `target` on every server."""
     landscape = Landscape(evidence)
     with noting_unread() as unread:
-        result = _Move(evidence, landscape, target, releases).judged(defects)
+        result = _Upgrade(evidence, landscape, target, releases).result(defects)
     return settled(result, accepted, (*landscape.unread, *unread))
 
 
-class _Move:
-    """The move of all servers to one release."""
+class _Upgrade:
+    """All servers change to one release."""
 
     def __init__(self, evidence: EvidenceSet, land: Landscape, target: str, releases: KnownReleases) -> None:
         self._evidence, self._land, self._target, self._releases = evidence, land, target, releases
@@ -50,24 +50,28 @@ class _Move:
         found = {server.version for server in land.by_name.values()} or ({connected.version} if connected else set())
         self._running = tuple(sorted(filter(release, found), key=release))
 
-    def judged(self, defects: KnownDefects) -> Preflight:
-        """Everything about it."""
-        met = list(self._met())
-        graver = [obstacle for change, found in met for obstacle in _stopped(change, found)]
-        named = {obstacle.subject for obstacle in graver}
-        milder = [obstacle for obstacle in self._unsupported() if obstacle.subject not in named]
-        stops, notes = self._defects(defects)
+    def result(self, defects: KnownDefects) -> Preflight:
+        """The obstacles, effects and gaps of the change."""
+        changes = list(self._applying_changes())
+        of_changes = [obstacle for change, found in changes for obstacle in _obstacles(change, found)]
+        named = {obstacle.subject for obstacle in of_changes}
+        unsupported = [obstacle for obstacle in self._unsupported() if obstacle.subject not in named]
+        defect_obstacles, defect_effects = self._defects(defects)
         return Preflight(
             target=self._target,
             running=self._running,
             gone=tuple(sorted(self._land.gone)),
-            obstacles=(*graver, *milder, *stops),
-            effects=(*notes, *(_noted(change, found) for change, found in met if not change.harm), *self._order()),
+            obstacles=(*of_changes, *unsupported, *defect_obstacles),
+            effects=(
+                *defect_effects,
+                *(_effect(change, found) for change, found in changes if not change.harm),
+                *self._order(),
+            ),
             unseen=tuple(self._unseen()),
         )
 
-    def _met(self) -> Iterator[tuple[ReleaseChange, list[Subject]]]:
-        """The changes that concern these servers, each with what meets its condition."""
+    def _applying_changes(self) -> Iterator[tuple[ReleaseChange, list[Subject]]]:
+        """The release's changes that concern these servers, each with the subjects that meet its condition."""
         for change in self._releases.changes:
             if any(change.concerns(version, self._target) for version in self._running):
                 found = list(_CONDITIONS[change.uses](self._land)) if change.uses else []
@@ -83,22 +87,22 @@ class _Move:
             if needed <= level:
                 continue
             since = next((each.since for each in self._releases.levels if each.level >= needed), "")
-            then = "it is out of service until the servers are upgraded again"
+            effect = "it is out of service until the servers are upgraded again"
             if not goes_offline(self._target):
-                then = "it runs without the settings that this release does not know"
+                effect = "it runs without the settings that this release does not know"
             yield Obstacle(
                 harm=Harm.UNSUPPORTED,
                 subject=asset.subject,
-                message=f"it needs API level {needed}, and {self._target} has {level}: {then}",
+                message=f"it needs API level {needed}, and {self._target} has {level}: {effect}",
                 advice=f"take {since} or later, or recreate it without these settings"
                 if since
                 else "recreate it without these settings",
             )
 
     def _defects(self, defects: KnownDefects) -> tuple[list[Obstacle], list[SideEffect]]:
-        """The defects that the release brings, and those that it takes away; of those alone that can be met here.
+        """Obstacles and effects of defects that the release has or fixes, and that something deployed can meet.
 
-        One that costs data stands in the way where a later release of the same branch has fixed it.
+        A defect that costs data is an obstacle where a later release of the same branch has fixed it.
         """
         avoidable: list[tuple[Defect, str]] = []
         brought: list[Defect] = []
@@ -117,10 +121,13 @@ class _Move:
                     avoidable.append((defect, will.fixed_in))
                 else:
                     brought.append(defect)
-        effects = [self._counted("defects_fixed", "fixes", gone), self._counted("defects_brought", "brings", brought)]
-        return self._avoidable(avoidable), [effect for effect in effects if effect.count]
+        effects = [
+            self._defects_effect("defects_fixed", "fixes", gone),
+            self._defects_effect("defects_brought", "brings", brought),
+        ]
+        return self._defect_obstacle(avoidable), [effect for effect in effects if effect.count]
 
-    def _avoidable(self, defects: Sequence[tuple[Defect, str]]) -> list[Obstacle]:
+    def _defect_obstacle(self, defects: Sequence[tuple[Defect, str]]) -> list[Obstacle]:
         if not defects:
             return []
         known = counted(len(defects), "known defect")
@@ -139,7 +146,7 @@ class _Move:
             )
         ]
 
-    def _counted(self, kind: str, verb: str, defects: Sequence[Defect]) -> SideEffect:
+    def _defects_effect(self, kind: str, verb: str, defects: Sequence[Defect]) -> SideEffect:
         data = sum(defect.harm == "data" for defect in defects)
         of_data = f", {data:,} of which cost data" if data else ""
         message = f"{self._target} {verb} {counted(len(defects), 'known defect')} in what is used here{of_data}"
@@ -163,20 +170,20 @@ class _Move:
         if release(self._target) > release(newest):
             reason = f"{self._target} is newer than {newest}, the newest release that this jsdoctor knows"
             yield Gap("release", CLUSTER, reason, "update jsdoctor", requested=True)
-        if release(self._target) < release(_OLDEST):
-            yield Gap("release", CLUSTER, f"releases before {_OLDEST} are not known", "", requested=True)
+        if release(self._target) < release(_OLDEST_KNOWN):
+            yield Gap("release", CLUSTER, f"releases before {_OLDEST_KNOWN} are not known", "", requested=True)
         yield from not_seen(self._evidence, self._land, ())
 
 
-def _stopped(change: ReleaseChange, found: Sequence[Subject]) -> Iterator[Obstacle]:
+def _obstacles(change: ReleaseChange, found: Sequence[Subject]) -> Iterator[Obstacle]:
     for subject in found if change.harm else ():
         yield Obstacle(harm=change.harm or Harm.REFUSED, subject=subject, message=change.what, advice=change.advice)
 
 
-def _noted(change: ReleaseChange, found: Sequence[Subject]) -> SideEffect:
+def _effect(change: ReleaseChange, found: Sequence[Subject]) -> SideEffect:
     names = tuple(subject.label for subject in found)
-    about = f"{listed(names, _SHOWN)}: " if names else ""
-    return SideEffect(kind=change.id, message=f"{about}{change.what}; {change.advice}", count=len(names), names=names)
+    lead = f"{listed(names, _SHOWN)}: " if names else ""
+    return SideEffect(kind=change.id, message=f"{lead}{change.what}; {change.advice}", count=len(names), names=names)
 
 
 def _consumers(streams: Sequence[Stream]) -> Iterator[Consumer]:
@@ -184,15 +191,15 @@ def _consumers(streams: Sequence[Stream]) -> Iterator[Consumer]:
         yield from stream.consumers
 
 
-def _with_blank(land: Landscape) -> Iterator[Subject]:
+def _names_with_blank(land: Landscape) -> Iterator[Subject]:
     for server in land.by_name.values():
         if " " in server.name or " " in (cluster_of(server) or ""):
             yield server.subject
 
 
-def _crowded(land: Landscape) -> Iterator[Subject]:
+def _with_many_consumers(land: Landscape) -> Iterator[Subject]:
     for stream in land.streams:
-        if stream.config.max_consumers <= 0 and len(stream.consumers) >= _THOUSAND and not _states_limit(land):
+        if stream.config.max_consumers <= 0 and len(stream.consumers) >= _MANY_CONSUMERS and not _states_limit(land):
             yield stream.subject
 
 
@@ -219,10 +226,10 @@ def _replicated_mirrors(land: Landscape) -> Iterator[Subject]:
 
 
 def _reads_acknowledged(land: Landscape) -> Iterator[Subject]:
-    """Mirrors and sources of streams of the same account whose messages go when they are acknowledged."""
-    going = {(s.account, s.name) for s in land.streams if s.config.retention in ("workqueue", "interest")}
+    """Streams that mirror or source one of their account whose messages are deleted once acknowledged."""
+    deleting = {(s.account, s.name) for s in land.streams if s.config.retention in ("workqueue", "interest")}
     for stream in land.streams:
-        if any((stream.account, origin.name) in going for origin in stream.config.origins):
+        if any((stream.account, origin.name) in deleting for origin in stream.config.origins):
             yield stream.subject
 
 
@@ -243,19 +250,19 @@ def _reserved_deliver_subject(land: Landscape) -> Iterator[Subject]:
 
 
 def _unknown_fields(land: Landscape) -> Iterator[Subject]:
-    """The accounts of requests that a server of 2.11 logged and took, where its logs were read."""
+    """The accounts of requests with unknown fields, which servers of 2.11 log and accept; needs their logs."""
     return iter(dict.fromkeys(each.subject for each in requests_to_refuse(land.logs)) if land.logs else ())
 
 
 _CONDITIONS: Mapping[str, Callable[[Landscape], Iterator[Subject]]] = {
     "acks_by_flow_control": _acks_by_flow_control,
-    "name_with_blank": _with_blank,
+    "name_with_blank": _names_with_blank,
     "prioritized_consumer": _prioritized,
     "reads_acknowledged_stream": _reads_acknowledged,
     "replicated_mirror": _replicated_mirrors,
     "reserved_deliver_subject": _reserved_deliver_subject,
     "reserved_domain": _reserved_domain,
-    "thousand_consumers": _crowded,
+    "thousand_consumers": _with_many_consumers,
     "unknown_request_fields": _unknown_fields,
 }
-"""What of a deployment meets a change, by the name that `rules/releases.toml` uses."""
+"""The subjects that meet the condition of a change, by the condition's name in `rules/releases.toml`."""

@@ -1,6 +1,7 @@
-"""Whether replicas of servers that never come back get another place, which the meta leader looks for at their removal.
+"""Whether the meta leader could place replicas elsewhere if their servers were removed for good.
 
-Each is judged by what servers have left now (server: jetstream_cluster.go remapStreamAssignment, selectPeerGroup).
+Each stream is judged by itself, by what servers have left now (server: jetstream_cluster.go remapStreamAssignment,
+selectPeerGroup).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _SHOWN = 3
 
 
 def replacements(land: Landscape, groups: Iterable[RaftGroup], away: frozenset[str]) -> Iterator[SideEffect]:
-    """The streams that keep fewer copies, of those in clusters that have further servers and were seen whole."""
+    """An effect that names the streams which would keep fewer copies, in clusters that were seen completely."""
     stuck, total, reasons = list[str](), 0, defaultdict[str, set[str]](set)
     for group in groups:
         stream = group.asset

@@ -1,4 +1,4 @@
-"""What hangs on servers besides their groups: clients, leaf nodes, gateways."""
+"""What depends on servers besides their Raft groups: clients, leaf nodes, gateways."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def clients(land: Landscape, evidence: EvidenceSet, away: frozenset[str]) -> Ite
     """Connections that move to the other servers of their cluster, if these take them."""
     for cluster, leaving in _by_cluster(land, away).items():
         moving = sum(_clients_of(server, evidence) for server in leaving)
-        rest = _rest(land, cluster, away)
+        rest = _others_of_cluster(land, cluster, away)
         names = " and ".join(server.name for server in leaving)
         subject = Subject("cluster", cluster) if cluster else leaving[0].subject
         if not moving:
@@ -41,12 +41,12 @@ def clients(land: Landscape, evidence: EvidenceSet, away: frozenset[str]) -> Ite
             continue
         limits = [server.varz.max_connections for server in rest if server.varz]
         free = [s.varz.max_connections - s.varz.connections for s in rest if s.varz and s.varz.max_connections > 0]
-        if limits and min(limits) > 0 and len(limits) == len(rest) and sum(map(_positive, free)) < moving:
+        if limits and min(limits) > 0 and len(limits) == len(rest) and sum(map(_at_least_zero, free)) < moving:
             yield Obstacle(
                 harm=Harm.NO_ROOM,
                 subject=subject,
                 message=f"{counted(moving, 'client')} of {names} must move, and the other servers take"
-                f" {sum(map(_positive, free)):,} more (max_connections)",
+                f" {sum(map(_at_least_zero, free)):,} more (max_connections)",
                 advice="raise max_connections there, or add a server",
             )
         else:
@@ -64,7 +64,7 @@ def links(land: Landscape, evidence: EvidenceSet, away: frozenset[str]) -> Itera
     """Leaf nodes and gateways of which only these servers have the connection."""
     shown = by_server(evidence.get(Links))
     for cluster, leaving in _by_cluster(land, away).items():
-        rest = _rest(land, cluster, away)
+        rest = _others_of_cluster(land, cluster, away)
         for server in leaving:
             own = shown.get(server.name)
             if own is None or own.leafs is None or own.gateways is None:
@@ -73,9 +73,9 @@ def links(land: Landscape, evidence: EvidenceSet, away: frozenset[str]) -> Itera
                     yield Gap("endpoint", server.subject, reason, "use a login of the system account, or --monitor")
                 continue
             others = [shown[other.name] for other in rest if other.name in shown]
-            yield from _leafs(server, own, rest, others, away)
-            yield from _hubs(server, own, rest, others)
-            yield from _gateways(server, own, rest, others)
+            yield from _leaf_effects(server, own, rest, others, away)
+            yield from _hub_obstacles(server, own, rest, others)
+            yield from _gateway_obstacles(server, own, rest, others)
 
 
 def _is_linked(server: Server) -> bool:
@@ -86,10 +86,10 @@ def _is_linked(server: Server) -> bool:
     return bool((varz.leaf and (varz.leaf.port or varz.leaf.remotes)) or (varz.gateway and varz.gateway.name))
 
 
-def _leafs(
+def _leaf_effects(
     server: Server, own: ServerLinks, rest: list[Server], others: list[ServerLinks], away: frozenset[str]
 ) -> Iterator[Obstacle | SideEffect]:
-    """Leaf nodes that are connected to this server."""
+    """Leaf nodes that no other server of the cluster accepts: they move, or are cut off."""
     elsewhere = {leaf.name for known in others for leaf in known.leafs or () if not leaf.is_spoke}
     sites = sorted({leaf.name or leaf.ip for leaf in own.leafs or () if not leaf.is_spoke} - elsewhere - away)
     if not sites:
@@ -113,8 +113,10 @@ def _leafs(
         )
 
 
-def _hubs(server: Server, own: ServerLinks, rest: list[Server], others: list[ServerLinks]) -> Iterator[Obstacle]:
-    """The hub that this server is a leaf node of, for the others of its cluster."""
+def _hub_obstacles(
+    server: Server, own: ServerLinks, rest: list[Server], others: list[ServerLinks]
+) -> Iterator[Obstacle]:
+    """Accounts for which this server has the only leaf connection of its cluster to the hub."""
     if not rest or not any(leaf.is_spoke for leaf in own.leafs or ()):
         return
     accounts = {leaf.account for leaf in own.leafs or () if leaf.is_spoke}
@@ -128,7 +130,9 @@ def _hubs(server: Server, own: ServerLinks, rest: list[Server], others: list[Ser
         )
 
 
-def _gateways(server: Server, own: ServerLinks, rest: list[Server], others: list[ServerLinks]) -> Iterator[Obstacle]:
+def _gateway_obstacles(
+    server: Server, own: ServerLinks, rest: list[Server], others: list[ServerLinks]
+) -> Iterator[Obstacle]:
     """Other clusters that only this server of its cluster is connected to."""
     if not rest or not others:
         return
@@ -144,20 +148,20 @@ def _gateways(server: Server, own: ServerLinks, rest: list[Server], others: list
 
 
 def _by_cluster(land: Landscape, away: frozenset[str]) -> dict[str, list[Server]]:
-    """The servers that go away, by their cluster; each that is in none alone."""
+    """The servers that go away, by their cluster; servers without a cluster are under their own name."""
     by_cluster: dict[str, list[Server]] = defaultdict(list)
     for name in sorted(away & land.by_name.keys()):
         by_cluster[cluster_of(land.by_name[name])].append(land.by_name[name])
     return by_cluster
 
 
-def _rest(land: Landscape, cluster: str, away: frozenset[str]) -> list[Server]:
+def _others_of_cluster(land: Landscape, cluster: str, away: frozenset[str]) -> list[Server]:
     """The other servers of the cluster that respond. Clients need no JetStream there."""
     return [s for name, s in sorted(land.by_name.items()) if cluster and cluster_of(s) == cluster and name not in away]
 
 
 def _clients_of(server: Server, evidence: EvidenceSet) -> int:
-    """Its connections without those of jsdoctor, and of the system account, which has tools for operators."""
+    """The number of its connections, without those of jsdoctor and those of the system account."""
     if server.varz is None:
         return 0
     connections = evidence.get(Connections)
@@ -167,5 +171,5 @@ def _clients_of(server: Server, evidence: EvidenceSet) -> int:
     return max(0, server.varz.connections - tools)
 
 
-def _positive(number: int) -> int:
+def _at_least_zero(number: int) -> int:
     return max(0, number)

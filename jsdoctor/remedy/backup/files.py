@@ -28,13 +28,13 @@ class BackupProblem(Exception):  # noqa: N818 - as other problems: it is the use
 META = "backup.json"
 ARCHIVE, TAR = "stream.arc.s2", "stream.tar.s2"
 NOTE = "jsdoctor.json"
-_NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")
+_UNSAFE_IN_NAME = re.compile(r"[^A-Za-z0-9_-]")
 _UNREADABLE = (OSError, msgspec.MsgspecError, ValueError, RecursionError, OverflowError)
 _Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 62))]
 
 
 class BackupNote(msgspec.Struct, frozen=True, kw_only=True):
-    """A backup of a stream of which every message could be read, and that arrived whole.
+    """What jsdoctor notes beside a backup after it has verified that every message was readable and arrived.
 
     `sha256` is that of the data file. `messages`, `first_seq` and `last_seq` are as the server counted them.
     `consumers` has configuration, `delivered` and `ack_floor` of each durable one by name, right before the backup.
@@ -50,7 +50,7 @@ class BackupNote(msgspec.Struct, frozen=True, kw_only=True):
 
 def stream_dir(parent: Path, stream: str, stamp: str) -> Path:
     """A new directory for a backup of that stream, for its owner only. Raises BackupProblem."""
-    directory = parent / f"{_NOT_PLAIN.sub('_', stream)}-{stamp}"  # a name comes from a server
+    directory = parent / f"{_UNSAFE_IN_NAME.sub('_', stream)}-{stamp}"  # a name comes from a server
     try:
         parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         directory.mkdir(mode=0o700)
@@ -130,7 +130,7 @@ def sha256_of(path: Path) -> str:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file for its owner only; when this returns it is on the disk, under its name, whole."""
+    """Write a file atomically, readable by its owner only; it is on disk when this returns."""
     part = path.with_name(f".{path.name}.part")
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(content)
@@ -141,7 +141,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def sync_dir(directory: Path) -> None:
-    """The names of new files in that directory are on the disk when this returns."""
+    """Sync a directory, so that the names of its new files are on disk when this returns."""
     handle = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(handle)

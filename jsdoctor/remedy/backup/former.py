@@ -30,10 +30,11 @@ from jsdoctor.remedy.replies import changes_text, differences
 TAKEN = "backup"
 """Kind of a note: `directory` is the place of a backup."""
 PUTTING_BACK = "putting back"
+"""Kind of a note: a rollback has begun to replace the stream by its backup."""
 MAX_RESTORES = 4
 """How often a backup is restored until servers have all of it, with the positions of its consumers."""
-_WHOLE_S = 60
-_STATE = ("messages", "first_seq", "last_seq", "num_deleted")
+_RESTORED_S = 60
+_STATE_KEYS = ("messages", "first_seq", "last_seq", "num_deleted")
 
 
 async def consumers_of(api: Api, stream: str) -> Json:
@@ -42,7 +43,7 @@ async def consumers_of(api: Api, stream: str) -> Json:
 
 
 def former_backup(run: StepContext) -> tuple[Path, BackupNote]:
-    """The newest verified backup of this step or of a step that it needs.
+    """The newest verified backup of this step or of a step that it needs: its directory and note.
 
     Raises StepRefusedError if there is none that can be used.
     """
@@ -67,11 +68,11 @@ async def not_covered(run: StepContext, stream: str, now: Json) -> str:
     except StepRefusedError as error:
         return str(error)
     meta = read_meta(directory)
-    if moved := _state_difference(meta["state"], now["state"], may_go=False):
+    if moved := _state_difference(meta["state"], now["state"], may_expire=False):
         return f"the stream has changed since its backup: {moved}"
     if config := differences(meta["config"], now["config"]):
         return f"the stream has changed since its backup: {changes_text(config)}"
-    first = _first(now["state"])
+    first = _first_seq(now["state"])
     return moved_consumers(note.consumers, await consumers_of(run.api, stream), first=first)
 
 
@@ -90,7 +91,7 @@ async def only_lacks(run: StepContext, stream: str, now: Json, deleted: int | No
     if config := differences(meta["config"], now["config"]):
         return f"its configuration has changed since: {changes_text(config)}"
     consumers = await consumers_of(run.api, stream)
-    return moved_consumers(note.consumers, consumers, ("delivered",), first=_first(now["state"]))
+    return moved_consumers(note.consumers, consumers, ("delivered",), first=_first_seq(now["state"]))
 
 
 def is_putting_back(notes: Iterable[JournalNote]) -> bool:
@@ -129,7 +130,7 @@ async def put_back(run: StepContext, stream: str) -> None:
 
 
 async def restore_whole(api: Api, directory: Path, backup: BackupNote, replaced: Json | None) -> bool:
-    """Restore the backup; False: not all of it is there, and it is to be restored once more."""
+    """Restore the backup and wait for its content; False: the restore must be repeated."""
     with suppress(EmptyProblem):
         await restore(api, directory)
         return await all_is_back(api, directory, backup, replaced)
@@ -173,7 +174,7 @@ async def all_is_back(api: Api, directory: Path, backup: BackupNote, replaced: J
 
     Raises StepRefusedError.
     """
-    meta, limit = read_meta(directory), RetryLimit(_WHOLE_S)
+    meta, limit = read_meta(directory), RetryLimit(_RESTORED_S)
     while True:
         try:
             now = await info_of(api, str(meta["config"]["name"]))
@@ -198,12 +199,12 @@ def refusal(problem: BackupProblem) -> StepRefusedError:
 def unlike(before: Json, now: Json) -> str:
     """What differs between two states of a stream with `consumers`, as text; empty if nothing does."""
     if before.get("missing") or now.get("missing"):
-        there = "it is there, and was not before" if before.get("missing") else "the stream is gone"
-        return "" if before.get("missing") and now.get("missing") else there
+        presence = "it is there, and was not before" if before.get("missing") else "the stream is gone"
+        return "" if before.get("missing") and now.get("missing") else presence
     if config := differences(before["config"], now["config"]):
         return changes_text(config)
-    state = _state_difference(before["state"], now["state"], may_go=may_lose(before["config"]))
-    first = max(_first(before["state"]), _first(now["state"]))
+    state = _state_difference(before["state"], now["state"], may_expire=may_lose(before["config"]))
+    first = max(_first_seq(before["state"]), _first_seq(now["state"]))
     return state or moved_consumers(before.get("consumers"), now.get("consumers") or {}, first=first)
 
 
@@ -222,16 +223,16 @@ def moved_consumers(
         if config := differences(before[name]["config"], now[name]["config"]):
             return f"consumer {name}: {changes_text(config)}"
         for place in places:
-            if _effective(before[name][place], first) != _effective(now[name][place], first):
+            if _position_from(before[name][place], first) != _position_from(now[name][place], first):
                 return f"consumer {name}: {place} {_shown(before[name][place])} -> {_shown(now[name][place])}"
     return ""
 
 
-def _first(state: Json) -> int:
+def _first_seq(state: Json) -> int:
     return int(state.get("first_seq") or 0)
 
 
-def _effective(pair: Json, first: int) -> tuple[int, int]:
+def _position_from(pair: Json, first: int) -> tuple[int, int]:
     return max(pair["stream_seq"], first - 1), pair["consumer_seq"]
 
 
@@ -239,7 +240,7 @@ def _shown(pair: Json) -> str:
     return f"{pair['stream_seq']} (delivery {pair['consumer_seq']})"
 
 
-def _state_difference(before: Json, now: Json, *, may_go: bool) -> str:
-    keys = ("last_seq",) if may_go else _STATE
+def _state_difference(before: Json, now: Json, *, may_expire: bool) -> str:
+    keys = ("last_seq",) if may_expire else _STATE_KEYS
     moved = [(key, before.get(key) or 0, now.get(key) or 0) for key in keys]
     return ", ".join(f"{key} {was:,} -> {has:,}" for key, was, has in moved if was != has)

@@ -29,7 +29,7 @@ _UNREACHED_S = 4.0
 """Maximum time in seconds that a chunk is sent again because no server takes it. In a cluster the reply to the restore
 may arrive before the interest in its chunks, which takes another route; a server ends a restore without chunks after
 5 s."""
-_LED_S = 30
+_LEADER_WAIT_S = 30
 """How long the consumers of a restored stream may take to have leaders."""
 _NAME_TAKEN = 10130
 _INTERRUPTED_S = 60.0
@@ -137,15 +137,15 @@ async def send_chunk(api: Api, inbox: Inbox, subject: str, chunk: bytes, stalled
     while True:
         await api.publish(subject, chunk, reply=inbox.subject)
         receipt = await next_message(inbox, stalled_s)
-        if not _is_unreached(receipt):
+        if not _no_responders(receipt):
             break
         await _wait_for_interest(limit)
     if receipt.data:
-        _answer(receipt.data)
+        _reply_to_restore(receipt.data)
 
 
 async def _finished(api: Api, inbox: Inbox, subject: str, meta: dict[str, Any], stalled_s: float) -> dict[str, Any]:
-    """End the upload and wait for the stream. If the reply is lost with its server, STREAM.INFO shows the result."""
+    """End the upload and wait for the reply; without one, poll STREAM.INFO until it shows the restored stream."""
     await api.publish(subject, b"", reply=inbox.subject)
     limit = RetryLimit(_UNREACHED_S)
     ends_at = monotonic() + max(_RESTORING_S, stalled_s)
@@ -158,11 +158,11 @@ async def _finished(api: Api, inbox: Inbox, subject: str, meta: dict[str, Any], 
             if info := await _whole(api, meta):
                 return info
             continue
-        if _is_unreached(receipt):
+        if _no_responders(receipt):
             await _wait_for_interest(limit)
             await api.publish(subject, b"", reply=inbox.subject)
         elif receipt.data:
-            return _answer(receipt.data)
+            return _reply_to_restore(receipt.data)
     raise BackupProblem("the server did not say whether the stream was restored", "look at it: nats stream ls")
 
 
@@ -177,7 +177,7 @@ async def _whole(api: Api, meta: dict[str, Any]) -> dict[str, Any]:
     return info if is_whole(info, meta) else {}
 
 
-def _is_unreached(receipt: InboxMessage) -> bool:
+def _no_responders(receipt: InboxMessage) -> bool:
     return receipt.headers.get("Status") == "503"
 
 
@@ -186,7 +186,7 @@ async def _wait_for_interest(limit: RetryLimit) -> None:
         raise BackupProblem("the server does not take the backup any more", "see its log, and run again")
 
 
-def _answer(body: bytes) -> dict[str, Any]:
+def _reply_to_restore(body: bytes) -> dict[str, Any]:
     try:
         result = decode_plain(body)
         error = result.get("error")
@@ -207,24 +207,24 @@ async def misplaced(api: Api, stream: str, wanted: dict[str, Json], replaced: Js
     """
     if not wanted:
         return ""
-    result = await _led(api, stream, wanted)
+    result = await _consumers_with_leader(api, stream, wanted)
     for name, backup in wanted.items():
         if name not in result:
             return f"consumer {name} of the backup is not there"
-        now, then, floor = pair(result[name], "delivered"), backup["delivered"], backup["ack_floor"]
+        now, backed_up, floor = pair(result[name], "delivered"), backup["delivered"], backup["ack_floor"]
         former = (replaced or {}).get(name, {}).get("delivered")
-        back = now["consumer_seq"] < floor["consumer_seq"] or now["stream_seq"] < floor["stream_seq"]
-        if back or (now not in (then, floor) and former is not None and now == former):
+        is_behind = now["consumer_seq"] < floor["consumer_seq"] or now["stream_seq"] < floor["stream_seq"]
+        if is_behind or (now not in (backed_up, floor) and former is not None and now == former):
             return (
                 f"consumer {name} stands at {now['stream_seq']} (delivery {now['consumer_seq']}), "
-                f"in the backup at {then['stream_seq']} (delivery {then['consumer_seq']})"
+                f"in the backup at {backed_up['stream_seq']} (delivery {backed_up['consumer_seq']})"
             )
     return ""
 
 
-async def _led(api: Api, stream: str, wanted: Iterable[str]) -> dict[str, Json]:
+async def _consumers_with_leader(api: Api, stream: str, wanted: Iterable[str]) -> dict[str, Json]:
     """The consumers by name, once all of `wanted` exist and have a leader; when the time is over, those that do."""
-    limit = RetryLimit(_LED_S)
+    limit = RetryLimit(_LEADER_WAIT_S)
     while True:
         result: dict[str, Json] = {}
         try:

@@ -33,9 +33,10 @@ _CHUNK = 128 << 10
 STALLED_S = 30.0
 """For how long nothing may come. Servers give up after two to five seconds without our acknowledgement."""
 _ARCHIVE_MAGIC = b"NATSARC1"
-_AT_ONCE = 32
-_PLACES = ("delivered", "ack_floor")
-_AGAIN = "take a new backup; nothing was changed"
+_HEADER_BYTES = 64
+_PARALLEL_READS = 32
+_POSITIONS = ("delivered", "ack_floor")
+_RETRY_HINT = "take a new backup; nothing was changed"
 
 
 class LiveMessage(NamedTuple):
@@ -48,7 +49,7 @@ class LiveMessage(NamedTuple):
     payload: bytes
 
 
-def reading(stream: str, stream_seq: int, subjects: str = ">") -> Request:
+def get_request(stream: str, stream_seq: int, subjects: str = ">") -> Request:
     """STREAM.MSG.GET of the first message of that sequence or a later one, with such a subject."""
     return Request(f"STREAM.MSG.GET.{stream}", {"seq": stream_seq, "next_by_subj": subjects})
 
@@ -56,7 +57,7 @@ def reading(stream: str, stream_seq: int, subjects: str = ">") -> Request:
 async def message_from(api: Api, stream: str, stream_seq: int) -> LiveMessage | None:
     """The first message of that sequence or a later one; None where there is none. Raises what `api` raises."""
     try:
-        request = reading(stream, stream_seq)
+        request = get_request(stream, stream_seq)
         result = (await api.ask(request.subject, request.payload))["message"]
         return decoded(result)
     except ApiError as refused:
@@ -74,7 +75,7 @@ def decoded(result: dict[str, Any]) -> LiveMessage:
 
 
 async def take(api: Api, stream: str, directory: Path, stalled_s: float = STALLED_S) -> BackupNote:
-    """Back the stream and its consumers up into the directory, which is there and empty.
+    """Back up the stream and its consumers into the directory, which exists and is empty.
 
     Every message must be readable, every chunk must arrive, and no durable consumer may be left out. `backup.json` and
     the note are written last: a directory without them holds no backup. Raises BackupProblem and what `api` raises. A
@@ -102,8 +103,8 @@ async def take(api: Api, stream: str, directory: Path, stalled_s: float = STALLE
         raise BackupProblem(f"cannot write {part}: {error.strerror}", "free space or name another place") from None
     finally:
         await inbox.close()
-    # The first bytes of a compressed stream are literal: nothing stands before them that they could repeat.
-    is_archive = _ARCHIVE_MAGIC in start[:64]
+    # S2 stores the first bytes uncompressed, since nothing precedes them that they could repeat.
+    is_archive = _ARCHIVE_MAGIC in start[:_HEADER_BYTES]
     await _require_readable(api, stream, meta["state"])
     if not is_archive and (absent := ", ".join(_left_out(consumers, info))):
         raise BackupProblem(
@@ -144,8 +145,10 @@ async def _require_readable(api: Api, stream: str, state: Json) -> None:
     import asyncio
 
     first, last = int(state.get("first_seq") or 0), int(state.get("last_seq") or 0)
-    step = max(1, -(-(last - first + 1) // _AT_ONCE))
-    parts = (_readable(api, stream, seq, min(seq + step - 1, last)) for seq in range(max(first, 1), last + 1, step))
+    step = max(1, -(-(last - first + 1) // _PARALLEL_READS))
+    parts = (
+        _count_readable(api, stream, seq, min(seq + step - 1, last)) for seq in range(max(first, 1), last + 1, step)
+    )
     readable = sum(await asyncio.gather(*parts))
     now = (await api.ask(f"STREAM.INFO.{stream}"))["state"]
     if (lacking := now["messages"] - (now["last_seq"] - last) - readable) > 0:
@@ -156,7 +159,7 @@ async def _require_readable(api: Api, stream: str, state: Json) -> None:
         )
 
 
-async def _readable(api: Api, stream: str, first: int, last: int) -> int:
+async def _count_readable(api: Api, stream: str, first: int, last: int) -> int:
     count = 0
     while first <= last and (message := await message_from(api, stream, first)) and message.stream_seq <= last:
         count, first = count + 1, message.stream_seq + 1
@@ -177,7 +180,7 @@ async def all_consumers(api: Api, stream: str) -> list[Json]:
 def durables(consumers: Iterable[Json]) -> dict[str, Json]:
     """Configuration and position of each durable consumer, by name."""
     return {
-        info["name"]: {"config": info["config"], **{place: pair(info, place) for place in _PLACES}}
+        info["name"]: {"config": info["config"], **{place: pair(info, place) for place in _POSITIONS}}
         for info in consumers
         if (info.get("config") or {}).get("durable_name")
     }
@@ -206,7 +209,7 @@ def _left_out(consumers: Iterable[Json], stream: Json) -> list[str]:
 
 
 async def _receive(api: Api, inbox: Inbox, file: BinaryIO, stalled_s: float) -> bytes:
-    """Write the chunks as they come, acknowledging each; returns how they begin."""
+    """Write the chunks to the file and acknowledge each; returns the first chunk."""
     import asyncio
 
     start, count = b"", 0
@@ -222,7 +225,7 @@ async def _receive(api: Api, inbox: Inbox, file: BinaryIO, stalled_s: float) -> 
         start = start or chunk.data
         if chunk.reply:  # it ends in the number of the chunk; the last one may have no reply
             if (number := chunk.reply.rpartition(".")[2]).isdigit() and int(number) != count:
-                raise BackupProblem(f"chunk {count} of the backup did not arrive", _AGAIN)
+                raise BackupProblem(f"chunk {count} of the backup did not arrive", _RETRY_HINT)
             await api.publish(chunk.reply, b"")
         await asyncio.to_thread(file.write, chunk.data)
 

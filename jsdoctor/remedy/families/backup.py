@@ -42,38 +42,37 @@ from jsdoctor.remedy.operation import (
     StepRefusedError,
     Target,
     Values,
-    look,
-    typed,
+    shell_commands,
+    show_command,
 )
 
-_SLOW_S = 600
+_PATIENCE_S = 600
 _DELETING, _RESTORING = "deleting", "restoring"
 
 
 async def back_up(run: StepContext, stream: str, *, again: bool = False) -> Json:
-    """Take a backup of the stream beside the journal, and read every message; one of an earlier run is reused.
-
-    `again`: take another one. Returns what it holds, with `directory`. Raises StepRefusedError if there is no whole
-    backup.
+    """Take a verified backup of the stream beside the journal, or reuse that of an earlier run.
+    `again`: take another one. Returns the backup's note without `consumers`, and its `directory`. Raises
+    StepRefusedError if the backup fails.
     """
     for note in () if again else reversed(run.notes):
         if note.kind == TAKEN:
             with suppress(BackupProblem):
-                return _told(Path(note.data["directory"]), require_verified(Path(note.data["directory"])))
+                return _backup_data(Path(note.data["directory"]), require_verified(Path(note.data["directory"])))
     try:
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
         directory = stream_dir(run.directory, f"backup-{stream}", stamp)
         run.note(TAKEN, {"directory": str(directory)})
         run.say(f"backing stream {stream} up into {directory}")
-        return _told(directory, await take(run.api, stream, directory))
+        return _backup_data(directory, await take(run.api, stream, directory))
     except BackupProblem as problem:
         raise refusal(problem) from None
 
 
-def _told(directory: Path, note: BackupNote) -> Json:
-    told = {"directory": str(directory), **msgspec.to_builtins(note)}
-    del told["consumers"]
-    return told
+def _backup_data(directory: Path, note: BackupNote) -> Json:
+    data = {"directory": str(directory), **msgspec.to_builtins(note)}
+    del data["consumers"]
+    return data
 
 
 class Backup(Operation):
@@ -83,11 +82,11 @@ class Backup(Operation):
     risk = step_risk = Risk.SAFE
     effect = "the stream is written to files beside the journal, and every message of it read"
     inverse = "nothing to take back: the files stay"
-    patience_s = _SLOW_S
+    patience_s = _PATIENCE_S
 
     def commands(self, subject: Subject, values: Values) -> tuple[str, ...]:
         """Into a directory of the stream's name, which must not exist."""
-        return typed(subject, "nats stream backup {name} backup-{name} --consumers")
+        return shell_commands(subject, "nats stream backup {name} backup-{name} --consumers")
 
     def plan(self, target: Target, values: Values) -> tuple[Step, ...]:
         """Only for a stream on disk: servers before 2.15 cannot back up one in memory, and the CLI restores none."""
@@ -138,14 +137,16 @@ class Restore(Operation):
     step_risk = Risk.DESTRUCTIVE
     preconditions = ()
     inverse = "the stream of before is restored from the backup that is taken first, unless messages came since"
-    patience_s = _SLOW_S
+    patience_s = _PATIENCE_S
     recreates = True
 
     def commands(self, subject: Subject, values: Values) -> tuple[str, ...]:
         """Values: `backup`, a directory. The present stream is deleted first, so back it up before."""
         if not (directory := values.get("backup")):
-            return look(subject)
-        return typed(subject, "nats stream rm {name} -f", "nats stream restore {directory}", directory=directory)
+            return show_command(subject)
+        return shell_commands(
+            subject, "nats stream rm {name} -f", "nats stream restore {directory}", directory=directory
+        )
 
     def plan(self, target: Target, values: Values) -> tuple[Step, ...]:
         """From a backup that jsdoctor has verified."""
@@ -195,7 +196,7 @@ class Restore(Operation):
             if not now.get("missing"):
                 if ours and (now["state"]["messages"] or is_whole(now, meta)):
                     if await all_is_back(run.api, directory, note, replaced):
-                        return _told(directory, note)
+                        return _backup_data(directory, note)
                 elif not ours and (moved := await not_covered(run, stream, now)):
                     if attempt == MAX_RESTORES - 1:
                         raise StepRefusedError(
@@ -209,7 +210,7 @@ class Restore(Operation):
             run.note(_RESTORING, {"directory": str(directory)})
             ours = True
             if await restore_whole(run.api, directory, note, replaced):
-                return _told(directory, note)
+                return _backup_data(directory, note)
         raise StepRefusedError(
             f"servers did not restore all of the backup, {MAX_RESTORES} times; see the meta leader's log"
         )

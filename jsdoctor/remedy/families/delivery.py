@@ -19,14 +19,14 @@ from jsdoctor.remedy.operation import (
     Target,
     Values,
     command,
-    look,
     path_of,
     require_version,
-    typed,
+    shell_commands,
+    show_command,
 )
 from jsdoctor.remedy.proof import SERVED
 
-_PAUSES = (2, 11)
+_PAUSE_VERSION = (2, 11)
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 _NEVER = "0001-01-01T00:00:00Z"
 
@@ -38,18 +38,18 @@ class _Pausing(Operation):
     step_risk = Risk.DISRUPTIVE
 
     def commands(self, subject: Subject, values: Values) -> tuple[str, ...]:
-        """A pause, which the CLI takes without T and Z; or a look, as somebody paused it, and the end of the pause."""
+        """The pause, whose time the CLI takes without T and Z; without one, show the consumer and resume it."""
         if until := str(values.get("pause_until") or ""):
             moment = until.replace("T", " ").removesuffix("Z")
             return (command("nats", "consumer", "pause", subject.stream, subject.name, moment, "-f"),)
-        return (*look(subject), *typed(subject, "nats consumer resume {stream} {name} -f"))
+        return (*show_command(subject), *shell_commands(subject, "nats consumer resume {stream} {name} -f"))
 
     def commands_of(self, step: Step) -> tuple[str, ...]:
         return _Pausing.commands(self, step.subject, step.values)
 
-    def pausing(self, target: Target, until: str, effect: str) -> tuple[Step, ...]:
+    def pause_step(self, target: Target, until: str, effect: str) -> tuple[Step, ...]:
         """The step. Raises CannotPlanError on older servers."""
-        require_version(target, _PAUSES, "pausing")
+        require_version(target, _PAUSE_VERSION, "pausing")
         paused = bool(target.consumer and target.consumer.paused)
         before = target.config.get("pause_until") if paused else None
         step = self.step(
@@ -62,22 +62,22 @@ class _Pausing(Operation):
         return (step,)
 
     def requests(self, step: Step, state: Json) -> tuple[Request, ...]:
-        return (_pause(step.subject, step.values["pause_until"]),)
+        return (_pause_request(step.subject, step.values["pause_until"]),)
 
     def undo_requests(self, step: Step, before: Json, state: Json) -> tuple[Request, ...]:
-        return (_pause(step.subject, _until(before)),)
+        return (_pause_request(step.subject, _paused_until(before)),)
 
     def standing(self, step: Step, state: Json) -> tuple[Standing, str]:
         """Only the pause counts."""
-        now = _until(state)
-        if _same(now, step.values["pause_until"]):
+        now = _paused_until(state)
+        if _is_same_moment(now, step.values["pause_until"]):
             return Standing.DONE, f"it is paused until {now} already" if now else "it is not paused"
-        if not _same(now, _until(step.base)):
+        if not _is_same_moment(now, _paused_until(step.base)):
             return Standing.DRIFTED, f"paused until {now}" if now else "no longer paused"
         return Standing.AS_PLANNED, ""
 
     def awaited(self, step: Step, before: Json, state: Json) -> str:
-        shown = _same(_until(state), step.values["pause_until"])
+        shown = _is_same_moment(_paused_until(state), step.values["pause_until"])
         return "" if shown else "the consumer does not show it yet"
 
     async def undo(self, run: StepContext, before: Json) -> None:
@@ -87,11 +87,13 @@ class _Pausing(Operation):
 
     def not_undone(self, step: Step, before: Json, state: Json) -> str:
         """The pause of before, unless it would be over by the server's clock."""
-        wanted, now = _until(before), _until(state)
-        clock, then = _moment(str(state.get("ts") or "")), _moment(wanted)
-        is_over = not now and clock is not None and then is not None and then <= clock
+        wanted, now = _paused_until(before), _paused_until(state)
+        clock, wanted_until = _moment(str(state.get("ts") or "")), _moment(wanted)
+        is_over = not now and clock is not None and wanted_until is not None and wanted_until <= clock
         return (
-            "" if is_over or _same(wanted, now) else f"paused until {now or 'never'}, before it was {wanted or 'never'}"
+            ""
+            if is_over or _is_same_moment(wanted, now)
+            else f"paused until {now or 'never'}, before it was {wanted or 'never'}"
         )
 
 
@@ -102,7 +104,7 @@ class Pause(_Pausing):
     inverse = "resume, or the pause of before"
 
     def commands(self, subject: Subject, values: Values) -> tuple[str, ...]:
-        return super().commands(subject, values) if values.get("pause_until") else look(subject)
+        return super().commands(subject, values) if values.get("pause_until") else show_command(subject)
 
     def plan(self, target: Target, values: Values) -> tuple[Step, ...]:
         until = str(values.get("pause_until") or "")
@@ -110,7 +112,7 @@ class Pause(_Pausing):
             raise CannotPlanError("it needs pause_until, for example pause_until=2026-11-21T18:00:00Z")
         if not _MOMENT.fullmatch(until):
             raise CannotPlanError(f"pause_until={until}: write it in UTC, for example 2026-11-21T18:00:00Z")
-        return self.pausing(target, until, f"nothing is delivered until {until}; messages wait in the stream")
+        return self.pause_step(target, until, f"nothing is delivered until {until}; messages wait in the stream")
 
 
 class Resume(_Pausing):
@@ -122,7 +124,7 @@ class Resume(_Pausing):
     def plan(self, target: Target, values: Values) -> tuple[Step, ...]:
         if target.consumer is None or not target.consumer.paused:
             raise CannotPlanError("it is not paused")
-        return self.pausing(target, "", "delivery goes on at once, with all that waits")
+        return self.pause_step(target, "", "delivery goes on at once, with all that waits")
 
 
 class Unpin(Operation):
@@ -135,10 +137,14 @@ class Unpin(Operation):
 
     def commands(self, subject: Subject, values: Values) -> tuple[str, ...]:
         group = values.get("group")
-        return typed(subject, "nats consumer unpin {stream} {name} {group} -f", group=group) if group else look(subject)
+        return (
+            shell_commands(subject, "nats consumer unpin {stream} {name} {group} -f", group=group)
+            if group
+            else show_command(subject)
+        )
 
     def plan(self, target: Target, values: Values) -> tuple[Step, ...]:
-        require_version(target, _PAUSES, "pinned clients")
+        require_version(target, _PAUSE_VERSION, "pinned clients")
         groups = target.consumer.priority_groups if target.consumer else ()
         held = [group for group in groups if group.pinned_client_id]
         group = next((g for g in held if g.group == values.get("group", g.group)), None)
@@ -163,12 +169,12 @@ class Unpin(Operation):
         return "it is still pinned" if _pinned(state, group) == _pinned(before, group) else ""
 
 
-def _pause(subject: Subject, until: str) -> Request:
+def _pause_request(subject: Subject, until: str) -> Request:
     """A pause until then; without a moment, its end."""
     return Request(f"CONSUMER.PAUSE.{path_of(subject)}", {"pause_until": until} if until else {})
 
 
-def _until(state: Json) -> str:
+def _paused_until(state: Json) -> str:
     """Until when the consumer is paused; empty when it is not. A pause that is over stays in the configuration."""
     until = str((state.get("config") or {}).get("pause_until") or "")
     return until if state.get("paused") and until != _NEVER else ""
@@ -187,7 +193,7 @@ def _moment(text: str) -> datetime | None:
         return None
 
 
-def _same(first: str, second: str) -> bool:
+def _is_same_moment(first: str, second: str) -> bool:
     return first == second or (_moment(first) is not None and _moment(first) == _moment(second))
 
 

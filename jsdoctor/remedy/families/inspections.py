@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from jsdoctor.model.finding import Subject
-from jsdoctor.remedy.operation import Action, Values, command, typed
+from jsdoctor.remedy.operation import Action, Values, command, shell_commands
 
 
 class Inspection(Action):
@@ -15,7 +15,7 @@ class Inspection(Action):
         self.name, self.look, self._lines, self._defaults = name, look_for, lines, defaults
 
     def commands(self, subject: Subject, values: Values) -> tuple[str, ...]:
-        return typed(subject, *self.lines(subject, values), **{**self._defaults, **values})
+        return shell_commands(subject, *self.lines(subject, values), **{**self._defaults, **values})
 
     def lines(self, subject: Subject, values: Values) -> Iterable[str]:
         """The lines for this subject."""

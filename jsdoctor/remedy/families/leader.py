@@ -14,12 +14,12 @@ from jsdoctor.model.rule import Risk
 from jsdoctor.model.server import Servers
 from jsdoctor.model.snapshot import Stream
 from jsdoctor.remedy.api import Api
-from jsdoctor.remedy.operation import Action, CannotPlanError, Operation, Standing, Target, Values, typed
+from jsdoctor.remedy.operation import Action, CannotPlanError, Operation, Standing, Target, Values, shell_commands
 from jsdoctor.remedy.preconditions import CLUSTERED
 from jsdoctor.remedy.proof import SERVED
 
 META_LEADER = "$SYS.REQ.SERVER.PING.JSZ"
-_PREFERS = (2, 11)
+_PLACEMENT_VERSION = (2, 11)
 
 
 def _leader_of(state: Json) -> str:
@@ -67,7 +67,7 @@ class StreamStepDown(_StepDown):
 
     def commands(self, subject: Subject, values: Values) -> tuple[str, ...]:
         to = values.get("preferred") or values.get("to")
-        return typed(subject, "nats stream cluster step-down {name}" + " --preferred={to}" * bool(to), to=to)
+        return shell_commands(subject, "nats stream cluster step-down {name}" + " --preferred={to}" * bool(to), to=to)
 
     def plan(self, target: Target, values: Values) -> tuple[Step, ...]:
         if target.stream is None:
@@ -76,13 +76,13 @@ class StreamStepDown(_StepDown):
 
     def of_stream(self, stream: Stream, target: Target, to: str) -> Step:
         """The step for one stream."""
-        wanted = to if target.version[:2] >= _PREFERS else ""
+        wanted = to if target.version[:2] >= _PLACEMENT_VERSION else ""
         return self.step(
             target,
             action="stream.step_down",
             subject=Subject(kind="stream", name=stream.name, account=stream.account),
             values={"preferred": wanted} if wanted else {},
-            base=_led_now(stream.cluster, wanted),
+            base=_base_with_leader(stream.cluster, wanted),
         )
 
 
@@ -95,7 +95,7 @@ class Balance(StreamStepDown):
     name, risk = "cluster.balance", Risk.DISRUPTIVE
 
     def commands(self, subject: Subject, values: Values) -> tuple[str, ...]:
-        return typed(subject, "nats server report jetstream", "nats stream cluster balance")
+        return shell_commands(subject, "nats server report jetstream", "nats stream cluster balance")
 
     def plan(self, target: Target, values: Values) -> tuple[Step, ...]:
         name, steps = target.subject.name, []
@@ -123,12 +123,14 @@ class ConsumerStepDown(_StepDown):
     request = "CONSUMER.LEADER.STEPDOWN.{stream}.{name}"
 
     def commands(self, subject: Subject, values: Values) -> tuple[str, ...]:
-        return typed(subject, "nats consumer info {stream} {name}", "nats consumer cluster step-down {stream} {name}")
+        return shell_commands(
+            subject, "nats consumer info {stream} {name}", "nats consumer cluster step-down {stream} {name}"
+        )
 
     def plan(self, target: Target, values: Values) -> tuple[Step, ...]:
         if target.consumer is None:
             raise CannotPlanError("the consumer was not seen")
-        return (self.step(target, base=_led_now(target.consumer.cluster)),)
+        return (self.step(target, base=_base_with_leader(target.consumer.cluster)),)
 
 
 class MetaStepDown(_StepDown):
@@ -140,7 +142,7 @@ class MetaStepDown(_StepDown):
     request = "META.LEADER.STEPDOWN"
 
     def commands(self, subject: Subject, values: Values) -> tuple[str, ...]:
-        return typed(subject, "nats server cluster step-down")
+        return shell_commands(subject, "nats server cluster step-down")
 
     def plan(self, target: Target, values: Values) -> tuple[Step, ...]:
         """The leader at the time of planning comes from the servers' reports."""
@@ -162,8 +164,8 @@ class MetaStepDown(_StepDown):
         return {"cluster": (reply.get("data") or {}).get("meta_cluster") or {}}
 
 
-def _led_now(cluster: Cluster | None, wanted: str = "") -> Json:
-    """The leader that shall step down, as INFO has it. Raises CannotPlanError where no other can lead, or `wanted`."""
+def _base_with_leader(cluster: Cluster | None, wanted: str = "") -> Json:
+    """The present leader as INFO names it. Raises CannotPlanError if no other replica can lead, or not `wanted`."""
     if cluster is None or not cluster.replicas:
         raise CannotPlanError("it has one replica: no other replica can lead it")
     if not cluster.leader:

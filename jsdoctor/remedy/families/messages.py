@@ -10,7 +10,7 @@ from jsdoctor.model.rule import Risk
 from jsdoctor.model.typed import decode_plain
 from jsdoctor.remedy.api import Api, ApiError
 from jsdoctor.remedy.backup.former import former_backup, is_putting_back, only_lacks, put_back, unlike
-from jsdoctor.remedy.backup.take import LiveMessage, decoded, message_from, reading
+from jsdoctor.remedy.backup.take import LiveMessage, decoded, get_request, message_from
 from jsdoctor.remedy.operation import (
     Action,
     CannotPlanError,
@@ -21,20 +21,21 @@ from jsdoctor.remedy.operation import (
     Target,
     Values,
     command,
-    look,
-    number,
-    typed,
+    shell_commands,
+    show_command,
+    whole_number,
 )
 from jsdoctor.remedy.preconditions import DATES_DIFFER_NS, LAST_IS_PAST, LED, UNSEALED
 from jsdoctor.remedy.replies import date_ns
 
-_AT_MOST = 1_000
+_MAX_DELETIONS = 1_000
 """How many messages one step may delete."""
-_NO_MESSAGE = (10037, 10057)
+_MAX_LISTED = 5
+_NO_MESSAGE_CODES = (10037, 10057)
 _WRONG_LAST_SEQUENCE = 10071
 _ADVISORY = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES"
 _DELETING = "deleting"
-_ACTING = ("nats-expected-", "nats-msg-id", "nats-rollup", "nats-ttl", "nats-schedule", "nats-batch-", "nats-incr")
+_HEADERS = ("nats-expected-", "nats-msg-id", "nats-rollup", "nats-ttl", "nats-schedule", "nats-batch-", "nats-incr")
 """Headers that trigger an action of the server: they were intended for the first stream."""
 
 
@@ -48,7 +49,7 @@ async def _delete(run: StepContext, stream: str, seq: int) -> None:
     try:
         await run.send((_deletion(stream, seq),))
     except ApiError as error:
-        if error.err_code not in _NO_MESSAGE:
+        if error.err_code not in _NO_MESSAGE_CODES:
             raise
 
 
@@ -85,23 +86,23 @@ class DeleteHead(Operation):
     def commands(self, subject: Subject, values: Values) -> tuple[str, ...]:
         """The message is lost: read it first."""
         lines = "nats stream get {name} {first_seq}", "nats stream rmm {name} {first_seq} -f"
-        return typed(subject, *lines, first_seq=values["first_seq"])
+        return shell_commands(subject, *lines, first_seq=values["first_seq"])
 
     def commands_of(self, step: Step) -> tuple[str, ...]:
         return self.commands(step.subject, step.base)
 
     def plan(self, target: Target, values: Values) -> tuple[Step, ...]:
-        first = number(values, "first_seq")
+        first = whole_number(values, "first_seq")
         if target.config.get("deny_delete"):
             raise CannotPlanError("the stream denies deleting messages, and that cannot be changed")
         effect = (
             f"message {first} and those after it that are dated after the stream's last message are deleted, "
-            f"{_AT_MOST:,} at most; what they held up expires then"
+            f"{_MAX_DELETIONS:,} at most; what they held up expires then"
         )
-        return (self.step(target, effect=effect, values={"at_most": _AT_MOST}, base={"first_seq": first}),)
+        return (self.step(target, effect=effect, values={"at_most": _MAX_DELETIONS}, base={"first_seq": first}),)
 
     def requests(self, step: Step, state: Json) -> tuple[Request, ...]:
-        """Of the first message; whether others follow is seen when it is gone."""
+        """The deletion of the first message; which others follow is known only after it."""
         return (_deletion(step.subject.name, (state.get("head") or {}).get("seq") or step.base["first_seq"]),)
 
     async def read_state(self, step: Step, api: Api) -> Json:
@@ -111,7 +112,7 @@ class DeleteHead(Operation):
         return {**info, "head": _head(await message_from(api, step.subject.name, first) if first else None)}
 
     def standing(self, step: Step, state: Json) -> tuple[Standing, str]:
-        """Whatever is dated right now is no longer ours to delete."""
+        """Done if the first message is not dated after the last one; drifted if the stream was recreated."""
         if not _is_ahead(state["head"], state):
             return Standing.DONE, "no message at the head is dated after the last one"
         if state["head"]["seq"] < step.base["first_seq"]:
@@ -179,7 +180,7 @@ class DeadLetters(Operation):
     def commands(self, subject: Subject, values: Values) -> tuple[str, ...]:
         """No command of the CLI copies a message with its headers: these look at the consumer and at each message."""
         messages = (command("nats", "stream", "get", subject.stream, str(seq)) for seq in _sequences(values))
-        return (*look(subject), *messages)
+        return (*show_command(subject), *messages)
 
     def plan(self, target: Target, values: Values) -> tuple[Step, ...]:
         into, source = str(values.get("into") or ""), str(values.get("advisories") or "")
@@ -195,8 +196,8 @@ class DeadLetters(Operation):
             raise CannotPlanError("into must be another stream")
         which = f"the messages that stream {source} recorded"
         if sequences:
-            more = f" and {len(sequences) - 5} more" if len(sequences) > 5 else ""
-            which = f"messages {', '.join(map(str, sequences[:5]))}{more}"
+            more = f" and {len(sequences) - _MAX_LISTED} more" if len(sequences) > _MAX_LISTED else ""
+            which = f"messages {', '.join(map(str, sequences[:_MAX_LISTED]))}{more}"
         moves = target.stream is not None and target.stream.config.retention == "workqueue"
         effect = f"{which} of {stream} are stored in stream {into}"
         inverse = "the copies are deleted"
@@ -215,7 +216,7 @@ class DeadLetters(Operation):
             return (step,)
         # The server counts them for as long as they are in the stream: the finding stays, and that is no failure.
         still = f"look at what stream {into} has now; {name} counts them as undeliverable while {stream} holds them"
-        seen = (command("nats", "stream", "view", into), *look(target.subject))
+        seen = (command("nats", "stream", "view", into), *show_command(target.subject))
         return step, self.by_hand(target.subject, still, seen, needs=("0",))
 
     def requests(self, step: Step, state: Json) -> tuple[Request, ...]:
@@ -225,12 +226,12 @@ class DeadLetters(Operation):
         """
         stream, seqs = step.subject.stream, step.values["seqs"]
         if not seqs:
-            return (reading(step.values["advisories"], 1, _advisories_of(step.subject)),)
+            return (get_request(step.values["advisories"], 1, _advisories_of(step.subject)),)
         deleted = [_deletion(stream, seq) for seq in seqs] if step.values["move"] else []
-        return (*(reading(stream, seq) for seq in seqs), *deleted)
+        return (*(get_request(stream, seq) for seq in seqs), *deleted)
 
     async def read_state(self, step: Step, api: Api) -> Json:
-        """CONSUMER.INFO; `seqs`, the sequences to copy; `left` and `kept`, where they are."""
+        """CONSUMER.INFO; `seqs`, the sequences to copy; `left`, those still in the stream, `kept`, those copied."""
         stream = step.subject.stream
         info = await super().read_state(step, api)
         target = (await api.ask(f"STREAM.INFO.{step.values['into']}"))["config"]
@@ -324,7 +325,7 @@ async def _is_there(api: Api, step: Step, subject: str) -> bool:
     try:
         await api.ask(f"STREAM.MSG.GET.{step.values['into']}", {"last_by_subj": subject})
     except ApiError as error:
-        if error.err_code in _NO_MESSAGE:
+        if error.err_code in _NO_MESSAGE_CODES:
             return False
         raise
     return True
@@ -341,10 +342,10 @@ async def _recorded(api: Api, step: Step) -> list[int]:
     recorded: set[int] = set()
     while True:
         try:
-            request = reading(source, seq + 1, wanted)
+            request = get_request(source, seq + 1, wanted)
             reported = await api.ask(request.subject, request.payload)
         except ApiError as error:
-            if error.err_code in _NO_MESSAGE:
+            if error.err_code in _NO_MESSAGE_CODES:
                 return sorted(recorded)
             raise
         advisory = decoded(reported["message"])
@@ -361,7 +362,7 @@ def _sequences(values: Values) -> tuple[int, ...]:
     sequences: list[int] = []
     for part in filter(None, map(str, parts)):
         first, dash, last = part.partition("-")
-        if not first.isdigit() or (dash and not last.isdigit()) or (dash and int(last) - int(first) > _AT_MOST):
+        if not first.isdigit() or (dash and not last.isdigit()) or (dash and int(last) - int(first) > _MAX_DELETIONS):
             raise CannotPlanError(f"seqs takes sequences such as 5+7+9-12, not {part!r}")
         sequences += range(int(first), int(last or first) + 1)
     return tuple(sorted(set(sequences)))
@@ -386,7 +387,7 @@ def copy_of(message: LiveMessage, stream: str, consumer: str, into: str) -> tupl
     }
     if identity := had.get("Nats-Msg-Id"):
         origin["Jsdoctor-Msg-Id"] = identity
-    kept = {key: value for key, value in had.items() if not key.lower().startswith(_ACTING)}
+    kept = {key: value for key, value in had.items() if not key.lower().startswith(_HEADERS)}
     return {**kept, **origin}, message.payload
 
 

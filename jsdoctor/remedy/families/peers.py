@@ -34,15 +34,15 @@ from jsdoctor.remedy.operation import (
     StepRefusedError,
     Target,
     Values,
-    number,
+    shell_commands,
     stream_of,
-    typed,
+    whole_number,
 )
 from jsdoctor.remedy.preconditions import REST_IS_HEALTHY, peer_is_gone
 
-_SILENT_S = 600
+_DEFAULT_SILENT_S = 600
 _PING = "$SYS.REQ.SERVER.PING.JSZ"
-_QUIET_S = 1.0
+_LAST_REPLY_WAIT_S = 1.0
 
 
 class RemovePeer(Operation):
@@ -58,7 +58,7 @@ class RemovePeer(Operation):
     patience_s = 60
 
     def commands(self, subject: Subject, values: Values) -> tuple[str, ...]:
-        return typed(subject, "nats server cluster peer-remove {name} -f")
+        return shell_commands(subject, "nats server cluster peer-remove {name} -f")
 
     def plan(self, target: Target, values: Values) -> tuple[Step, ...]:
         """Refused if data would be lost, unless the values name each such asset."""
@@ -67,20 +67,20 @@ class RemovePeer(Operation):
             raise CannotPlanError("it is for a server that is gone")
         if " " in name or not name:
             raise CannotPlanError("no server knows its name any more: nats server cluster peer-remove takes its id")
-        silent_s = number(values, "silent_s") if "silent_s" in values else _SILENT_S
+        silent_s = whole_number(values, "silent_s") if "silent_s" in values else _DEFAULT_SILENT_S
         effect = (
             f"{name} is no member any more; assets with other replicas keep their data, and each single replica on"
             f" {name} is created again elsewhere, empty; when {name} starts with its old store again, it deletes them"
         )
         conditions = (peer_is_gone(name, silent_s), REST_IS_HEALTHY)
-        return (self.step(target, effect=effect, preconditions=conditions, losses=_given_up(target, values)),)
+        return (self.step(target, effect=effect, preconditions=conditions, losses=_agreed_losses(target, values)),)
 
     def requests(self, step: Step, state: Json) -> tuple[Request, ...]:
         return (Request("SERVER.REMOVE", {"peer": step.subject.name}),)
 
     async def read_state(self, step: Step, api: Api) -> Json:
         """`leader` and `replicas` of the meta group by its leader, the servers that are `answering`, and the `peer`."""
-        return as_its_leader_has_it(step.subject.name, await everyone(api))
+        return meta_group_by_leader(step.subject.name, await jsz_of_all_servers(api))
 
     def standing(self, step: Step, state: Json) -> tuple[Standing, str]:
         """Already done if it is no member of the group."""
@@ -104,7 +104,7 @@ class RemovePeer(Operation):
         )
 
 
-def as_its_leader_has_it(name: str, replies: list[Json]) -> Json:
+def meta_group_by_leader(name: str, replies: list[Json]) -> Json:
     """The meta group as its leader reports it; raises `NoResponseError` unless exactly one leader responds.
 
     On 2.15, all members list their peers; only the leader knows when it last saw a peer that is gone.
@@ -127,13 +127,13 @@ def as_its_leader_has_it(name: str, replies: list[Json]) -> Json:
     }
 
 
-async def everyone(api: Api) -> list[Json]:
+async def jsz_of_all_servers(api: Api) -> list[Json]:
     """JSZ of every server. Ends if no reply has come for a second."""
     replies: list[Json] = []
     inbox = await api.inbox()
     try:
         await api.publish(_PING, b"", reply=inbox.subject)
-        while message := await inbox.next(_QUIET_S if replies else api.timeout_s):
+        while message := await inbox.next(_LAST_REPLY_WAIT_S if replies else api.timeout_s):
             if message.data:
                 replies.append(decode_plain(message.data))
             elif not replies:
@@ -145,7 +145,7 @@ async def everyone(api: Api) -> list[Json]:
     return replies
 
 
-def _given_up(target: Target, values: Values) -> tuple[AssetLoss, ...]:
+def _agreed_losses(target: Target, values: Values) -> tuple[AssetLoss, ...]:
     """The assets that only this server holds. Raises CannotPlanError unless the values agree to lose each of them."""
     name, series, accounts = target.subject.name, target.evidence.get(SnapshotSeries), target.evidence.get(Accounts)
     if series is None:
@@ -213,9 +213,9 @@ def losses(server: str, now: ClusterSnapshot, earlier: Sequence[ClusterSnapshot]
     asset_losses: dict[Subject, AssetLoss] = {}
     for snapshot in sorted((*earlier, now), key=lambda item: item.taken_at):
         for stream in snapshot.streams:
-            _note(asset_losses, server, snapshot, stream)
+            _update_losses(asset_losses, server, snapshot, stream)
             for consumer in stream.consumers:
-                _note(asset_losses, server, snapshot, consumer)
+                _update_losses(asset_losses, server, snapshot, consumer)
         for silent in snapshot.silent:
             asset_losses.setdefault(silent.subject, AssetLoss(subject=silent.subject))
     # A consumer of a stream that is lost as a whole is no loss of its own.
@@ -226,7 +226,10 @@ def losses(server: str, now: ClusterSnapshot, earlier: Sequence[ClusterSnapshot]
     )
 
 
-def _note(losses: dict[Subject, AssetLoss], server: str, snapshot: ClusterSnapshot, asset: Stream | Consumer) -> None:
+def _update_losses(
+    losses: dict[Subject, AssetLoss], server: str, snapshot: ClusterSnapshot, asset: Stream | Consumer
+) -> None:
+    """Record the asset if the snapshot shows its only copy on that server; remove it if another server leads it."""
     cluster = asset.cluster
     alone = cluster is not None and not cluster.replicas and cluster.leader == server
     if alone and isinstance(asset, Stream):

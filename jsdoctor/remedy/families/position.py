@@ -17,17 +17,17 @@ from jsdoctor.remedy.operation import (
     StepRefusedError,
     Target,
     Values,
-    look,
-    number,
     path_of,
     require_version,
-    typed,
+    shell_commands,
+    show_command,
+    whole_number,
 )
 from jsdoctor.remedy.preconditions import LED, NO_PUSH_CLIENT
 from jsdoctor.remedy.replies import changed, changes_text, differences, same_moment
 
 _NOT_FOUND = 10014
-_RESETS = (2, 14)
+_RESET_VERSION = (2, 14)
 """The first release that resets consumers."""
 _RESETTABLE = ("all", "by_start_sequence", "by_start_time")
 _DELETING, _PUTTING_BACK = "deleting", "putting back"
@@ -52,14 +52,14 @@ class PositionChange(Operation):
             raise
 
     def standing(self, step: Step, state: Json) -> tuple[Standing, str]:
-        """It must be the same consumer at the same place: what it has done since would be done once more."""
+        """Drifted if its configuration or position changed: the step would repeat deliveries made since."""
         if state.get("missing"):
             return Standing.DRIFTED, "the consumer is gone"
-        if _is_there(step, state):
+        if _is_at_target(step, state):
             return Standing.DONE, f"it stands before message {step.values['seq']} already"
         if config := differences(step.base.get("config") or {}, state.get("config") or {}):
             return Standing.DRIFTED, f"changed since the plan was made: {changes_text(config)}"
-        planned, now = _place_of(step.base), _place_of(state)
+        planned, now = _delivered_pair(step.base), _delivered_pair(state)
         if planned != now:
             moved = f"from message {planned[0]} to {now[0]}" if planned[0] != now[0] else "meanwhile"
             return Standing.DRIFTED, f"the consumer has moved {moved}: pause it or stop its clients, and plan again"
@@ -82,9 +82,9 @@ class PositionChange(Operation):
             raise StepRefusedError(f"the consumer has gone on since and acknowledged everything up to message {now:,}")
 
 
-def _is_there(step: Step, state: Json) -> bool:
-    """Whether the message in question is the next one, and nothing before it is open."""
-    return bool(_place_of(state)[0] + 1 == step.values["seq"] and not state.get("num_ack_pending"))
+def _is_at_target(step: Step, state: Json) -> bool:
+    """Whether the step's message is delivered next, and no acknowledgement is outstanding."""
+    return bool(_delivered_pair(state)[0] + 1 == step.values["seq"] and not state.get("num_ack_pending"))
 
 
 def _acknowledged(info: Json) -> int:
@@ -93,27 +93,27 @@ def _acknowledged(info: Json) -> int:
     return max(floor, int(info.get("first_seq") or 0) - 1)
 
 
-def _place_of(info: Json) -> tuple[int, int]:
+def _delivered_pair(info: Json) -> tuple[int, int]:
     """The last delivered message: its sequence in the stream and of the consumer."""
     delivered = info.get("delivered") or {}
     return int(delivered.get("stream_seq", 0)), int(delivered.get("consumer_seq", 0))
 
 
-def _reset(subject: Subject, seq: int) -> Request:
+def _reset_request(subject: Subject, seq: int) -> Request:
     """CONSUMER.RESET: `seq` is delivered next."""
     return Request(f"CONSUMER.RESET.{path_of(subject)}", {"seq": seq})
 
 
 def _first_wanted(values: Values) -> int:
     """Value `seq`. Raises CannotPlanError."""
-    seq = number(values, "seq")
+    seq = whole_number(values, "seq")
     if seq < 1:
         raise CannotPlanError("seq is the first message to be delivered: 1 or more")
     return seq
 
 
-def _seen_place(target: Target) -> Json:
-    """What the operation compares with: configuration and position as they were seen."""
+def _base_of(target: Target) -> Json:
+    """The step's `base`: configuration and position as they were seen. Raises CannotPlanError if they were not."""
     consumer = target.consumer
     if consumer is None:
         raise CannotPlanError("the consumer was not seen")
@@ -130,11 +130,11 @@ class Reset(PositionChange):
 
     def commands(self, subject: Subject, values: Values) -> tuple[str, ...]:
         if "seq" not in values:
-            return look(subject)
-        return typed(subject, "nats consumer reset {stream} {name} --sequence={seq} -f", seq=values["seq"])
+            return show_command(subject)
+        return shell_commands(subject, "nats consumer reset {stream} {name} --sequence={seq} -f", seq=values["seq"])
 
     def plan(self, target: Target, values: Values) -> tuple[Step, ...]:
-        require_version(target, _RESETS, "resetting a consumer")
+        require_version(target, _RESET_VERSION, "resetting a consumer")
         seq = _first_wanted(values)
         config = target.config
         if config.get("deliver_policy", "all") not in _RESETTABLE:
@@ -144,21 +144,21 @@ class Reset(PositionChange):
                 f"its configuration starts at message {config['opt_start_seq']}: no reset goes before that"
             )
         effect = f"message {seq} and all after it are delivered, even if acknowledged; deliveries count from one"
-        return (self.step(target, effect=effect, values={"seq": seq}, base=_seen_place(target)),)
+        return (self.step(target, effect=effect, values={"seq": seq}, base=_base_of(target)),)
 
     def requests(self, step: Step, state: Json) -> tuple[Request, ...]:
-        return (_reset(step.subject, step.values["seq"]),)
+        return (_reset_request(step.subject, step.values["seq"]),)
 
     def undo_requests(self, step: Step, before: Json, state: Json) -> tuple[Request, ...]:
-        return (_reset(step.subject, _acknowledged(before) + 1),)
+        return (_reset_request(step.subject, _acknowledged(before) + 1),)
 
     def awaited(self, step: Step, before: Json, state: Json) -> str:
-        """The numbering has restarted: sequences of stream and consumer lie otherwise than before."""
+        """Wait until the consumer's numbering has restarted, or it is at the step's message."""
         if state.get("missing"):
             return "the consumer is gone"
-        (was, count_before), (now, count) = _place_of(before), _place_of(state)
+        (was, count_before), (now, count) = _delivered_pair(before), _delivered_pair(state)
         restarted = now - count != was - count_before or count < count_before
-        return "" if restarted or _is_there(step, state) else "the consumer has not moved yet"
+        return "" if restarted or _is_at_target(step, state) else "the consumer has not moved yet"
 
     async def undo(self, run: StepContext, before: Json) -> None:
         """Back to what was acknowledged then: nothing is skipped by it, some messages may come once more."""
@@ -183,7 +183,7 @@ class Recreate(PositionChange):
 
     def commands(self, subject: Subject, values: Values) -> tuple[str, ...]:
         """The file is the `config` of what the first command shows, with the start that the step names."""
-        return typed(
+        return shell_commands(
             subject,
             "nats consumer info {stream} {name} --json",
             "nats consumer rm {stream} {name} -f",
@@ -211,11 +211,11 @@ class Recreate(PositionChange):
             f"the consumer is deleted and made again {where}; pull clients that wait receive"
             " `Consumer Deleted`, and what was delivered and not acknowledged comes once more"
         )
-        base = _seen_place(target)
+        base = _base_of(target)
         return (self.step(target, effect=effect, changes=changes, values={"seq": start}, base=base),)
 
     def requests(self, step: Step, state: Json) -> tuple[Request, ...]:
-        return _deletion(step.subject), _creation(step.subject, changed(state["config"], step.changes))
+        return _deletion_request(step.subject), _creation_request(step.subject, changed(state["config"], step.changes))
 
     def interrupted(
         self, step: Step, before: Json, state: Json, notes: tuple[JournalNote, ...]
@@ -228,7 +228,7 @@ class Recreate(PositionChange):
         return Standing.AS_PLANNED, ""
 
     async def write(self, run: StepContext, before: Json) -> Json:
-        """Its configuration is in the journal before it is deleted."""
+        """Delete and create; the configuration is in the journal before that."""
         step = run.step
         state = await self.read_state(step, run.api)
         if not state.get("missing"):
@@ -236,7 +236,7 @@ class Recreate(PositionChange):
                 return {}
             _require_whole(before["config"])
             run.note(_DELETING, {"created": before.get("created")})
-            await run.send((_deletion(step.subject),))
+            await run.send((_deletion_request(step.subject),))
         return await _create(run, changed(before["config"], step.changes))
 
     def awaited(self, step: Step, before: Json, state: Json) -> str:
@@ -263,7 +263,7 @@ class Recreate(PositionChange):
         if not run.notes:
             return
         config = before["config"]
-        resets = run.api.server_version >= _RESETS and config.get("deliver_policy", "all") in _RESETTABLE
+        resets = run.api.server_version >= _RESET_VERSION and config.get("deliver_policy", "all") in _RESETTABLE
         resets = resets and _acknowledged(before) + 1 >= int(config.get("opt_start_seq") or 0)
         if not state.get("missing"):
             left = self.not_undone(run.step, before, state)
@@ -277,9 +277,9 @@ class Recreate(PositionChange):
             _require_whole(config)
             run.note(_PUTTING_BACK, {})
             if differences(config, state["config"]):
-                await run.send((_deletion(run.step.subject),))
+                await run.send((_deletion_request(run.step.subject),))
             else:
-                await run.send((_reset(run.step.subject, _acknowledged(before) + 1),))
+                await run.send((_reset_request(run.step.subject, _acknowledged(before) + 1),))
                 return
         place = min(_acknowledged(before), state["last_seq"]) + 1
         run.note(_PUTTING_BACK, {"seq": place})
@@ -288,14 +288,14 @@ class Recreate(PositionChange):
             return
         await _create(run, config)
         if self.not_undone(run.step, before, await self.read_state(run.step, run.api)):
-            await run.send((_reset(run.step.subject, place),))
+            await run.send((_reset_request(run.step.subject, place),))
 
 
-def _deletion(subject: Subject) -> Request:
+def _deletion_request(subject: Subject) -> Request:
     return Request(f"CONSUMER.DELETE.{path_of(subject)}")
 
 
-def _creation(subject: Subject, config: Json) -> Request:
+def _creation_request(subject: Subject, config: Json) -> Request:
     body = {"stream_name": subject.stream, "config": config}
     return Request(f"CONSUMER.CREATE.{path_of(subject)}", body)
 
@@ -306,14 +306,14 @@ def _is_new(before: Json, state: Json) -> bool:
 
 
 def _require_whole(config: Json) -> None:
-    """Raise an error rather than delete what could not be created again as it was."""
+    """Raise StepRefusedError if the configuration lacks texts of users, so that it could not be recreated as it was."""
     if is_withheld(config):
         raise StepRefusedError("its description and metadata are in the journal's .private file, which is not there")
 
 
 async def _create(run: StepContext, config: Json) -> Json:
     _require_whole(config)
-    return await run.send((_creation(run.step.subject, config),))
+    return await run.send((_creation_request(run.step.subject, config),))
 
 
 def _starting_at(config: Json, seq: int) -> tuple[Change, ...]:
@@ -323,7 +323,7 @@ def _starting_at(config: Json, seq: int) -> tuple[Change, ...]:
 
 
 def _unacknowledged(target: Target) -> int:
-    """The first message that was not acknowledged, where the stream still goes as far."""
+    """The first message that was not acknowledged. Raises CannotPlanError if it is past the end of the stream."""
     if target.consumer is None or target.stream is None:
         raise CannotPlanError("the consumer was not seen")
     place = target.consumer.ack_floor.stream_seq + 1

@@ -26,10 +26,10 @@ from jsdoctor.remedy.operation import (
     Target,
     Values,
     command,
-    look,
-    number,
     path_of,
-    typed,
+    shell_commands,
+    show_command,
+    whole_number,
 )
 from jsdoctor.remedy.preconditions import LED, PEERS_CURRENT, UNSEALED, keeps_all, would_delete
 from jsdoctor.remedy.proof import COPIES, DELIVERED_ONCE, SERVED, TAKES_PUBLISHES
@@ -45,7 +45,7 @@ BUCKET_FLAGS = {"max_bytes": "--max-bucket-size", "num_replicas": "--replicas"}
 
 
 class ConfigurationUpdate(Operation):
-    """What all of them have in common. `names` are the values that they set, and `step.base` holds the `config`."""
+    """An update of one configuration. `names` are the values that it sets, and `step.base` holds the `config`."""
 
     names: tuple[str, ...] = ()
 
@@ -60,21 +60,21 @@ class ConfigurationUpdate(Operation):
     def commands(self, subject: Subject, values: Values) -> tuple[str, ...]:
         """The edit where values are given, or a look where none is."""
         wanted = _settings(values, self.names)
-        return self.edit(subject, wanted, no_ack=bool(values.get("no_ack"))) if wanted else look(subject)
+        return self.edit(subject, wanted, no_ack=bool(values.get("no_ack"))) if wanted else show_command(subject)
 
     def commands_of(self, step: Step) -> tuple[str, ...]:
         wanted = {change.key: change.after for change in step.changes}
         return self.edit(step.subject, wanted, no_ack=bool(step.base["config"].get("no_ack")))
 
     def plan(self, target: Target, values: Values) -> tuple[Step, ...]:
-        return self.updating(target, self.changes(target, values))
+        return self.update_step(target, self.changes(target, values))
 
     def changes(self, target: Target, values: Values) -> list[Change]:
         """The keys that the values set, all of which it needs. Raises CannotPlanError."""
-        wanted = _settings({name: number(values, name) for name in self.names}, self.names)
+        wanted = _settings({name: whole_number(values, name) for name in self.names}, self.names)
         return [_change(target, key, after) for key, after in wanted.items()]
 
-    def updating(self, target: Target, changes: Sequence[Change], **more: Any) -> tuple[Step, ...]:
+    def update_step(self, target: Target, changes: Sequence[Change], **more: Any) -> tuple[Step, ...]:
         """One update. Raises CannotPlanError where it would change nothing."""
         if not target.config:
             raise CannotPlanError("its configuration was not seen")
@@ -96,7 +96,7 @@ class ConfigurationUpdate(Operation):
 
     def standing(self, step: Step, state: Json) -> tuple[Standing, str]:
         """Drift is any key that is not as planned, but for what other steps of the plan may have changed."""
-        ours, others = _differing(step, step.base, state)
+        ours, others = _own_and_other_differences(step, step.base, state)
         drifted = [change for change in others if change.after not in step.tolerates.get(change.key, ())]
         if not drifted and is_set(state["config"], step.changes):
             return Standing.DONE, "the configuration is so already"
@@ -105,7 +105,7 @@ class ConfigurationUpdate(Operation):
         return Standing.AS_PLANNED, ""
 
     async def write(self, run: StepContext, before: Json) -> Json:
-        """One update, of what is there at this very moment: an update sends everything, so it would undo others'."""
+        """Update the configuration as read right now: an update sends all keys, so an older one would undo others'."""
         now = (await self.read_state(run.step, run.api))["config"]
         if is_set(now, run.step.changes):
             return {}
@@ -129,7 +129,7 @@ class ConfigurationUpdate(Operation):
         return f"still copying to {', '.join(late)}" if (late := behind(peers)) else ""
 
     def broken(self, step: Step, before: Json, state: Json) -> str:
-        _, others = _differing(step, before, state)
+        _, others = _own_and_other_differences(step, before, state)
         return f"the update has changed more than it should: {changes_text(others)}" if others else ""
 
     async def undo(self, run: StepContext, before: Json) -> None:
@@ -148,11 +148,11 @@ class ConfigurationUpdate(Operation):
         return ""
 
     def not_undone(self, step: Step, before: Json, state: Json) -> str:
-        """Our keys as they were before."""
-        return changes_text(_differing(step, before, state)[0])
+        """How the keys of the step differ from before."""
+        return changes_text(_own_and_other_differences(step, before, state)[0])
 
 
-def _differing(step: Step, before: Json, state: Json) -> tuple[list[Change], list[Change]]:
+def _own_and_other_differences(step: Step, before: Json, state: Json) -> tuple[list[Change], list[Change]]:
     """What differs between two states: in the keys of the step, and in others."""
     keys = {change.key for change in step.changes}
     found = differences(before["config"], state["config"])
@@ -219,10 +219,10 @@ class StreamUpdate(ConfigurationUpdate):
     def update(self, step: Step, config: Json) -> Request:
         return Request(f"STREAM.UPDATE.{step.subject.name}", config)
 
-    def updating(self, target: Target, changes: Sequence[Change], **more: Any) -> tuple[Step, ...]:
+    def update_step(self, target: Target, changes: Sequence[Change], **more: Any) -> tuple[Step, ...]:
         if target.config.get("sealed"):
             raise CannotPlanError("the stream is sealed: nothing of it can be changed")
-        return super().updating(target, changes, **more)
+        return super().update_step(target, changes, **more)
 
     def loss(self, target: Json, state: Json) -> str:
         return would_delete(target, state)
@@ -235,19 +235,19 @@ class _Limits(StreamUpdate):
         _, refusal = SeenState(target.evidence).possible(target.subject, values)
         if refusal and target.stream and target.stream.has_leader:
             raise CannotPlanError(refusal)
-        wanted = _settings({name: number(values, name) for name in self.names if name in values}, self.names)
+        wanted = _settings({name: whole_number(values, name) for name in self.names if name in values}, self.names)
         return [_change(target, key, after) for key, after in wanted.items()]
 
 
-class _Lowered(_Limits):
-    """Refused where anything that is stored now would be deleted by it."""
+class _LowersLimit(_Limits):
+    """Limits that are refused if they would delete a stored message."""
 
-    def updating(self, target: Target, changes: Sequence[Change], **more: Any) -> tuple[Step, ...]:
-        return super().updating(target, changes, preconditions=(LED, UNSEALED, keeps_all(changes)), **more)
+    def update_step(self, target: Target, changes: Sequence[Change], **more: Any) -> tuple[Step, ...]:
+        return super().update_step(target, changes, preconditions=(LED, UNSEALED, keeps_all(changes)), **more)
 
 
 class RaiseLimits(_Limits):
-    """More room. Nothing is deleted by it."""
+    """Raises limits that the stream has. Deletes nothing."""
 
     name, names = "stream.raise_limits", ("max_msgs", "max_bytes")
     risk = step_risk = Risk.SAFE
@@ -262,8 +262,8 @@ class RaiseLimits(_Limits):
         return changes
 
 
-class Bound(_Lowered):
-    """A limit where there is none."""
+class Bound(_LowersLimit):
+    """Sets a limit that the stream lacks."""
 
     name, names = "stream.bound", ("max_msgs", "max_bytes")
     step_risk = Risk.DISRUPTIVE
@@ -272,13 +272,13 @@ class Bound(_Lowered):
     def commands(self, subject: Subject, values: Values) -> tuple[str, ...]:
         """How much may be deleted is for a person to decide: show the stream, and preview the edit."""
         if subject.name.startswith(("KV_", "OBJ_")):
-            return look(subject)
+            return show_command(subject)
         wanted = _settings(values, ["max_bytes"])
-        return (*look(subject), *edit_stream(subject, wanted, "--dry-run", no_ack=bool(values.get("no_ack"))))
+        return (*show_command(subject), *edit_stream(subject, wanted, "--dry-run", no_ack=bool(values.get("no_ack"))))
 
 
-class SetMaxAge(_Lowered):
-    """Both keys in one update: the server refuses a window that is longer than the age."""
+class SetMaxAge(_LowersLimit):
+    """Sets max_age and the duplicate window in one update: the server refuses a window longer than max_age."""
 
     name, names = "stream.set_max_age", ("max_age_s", "duplicate_window_s")
     step_risk = Risk.DISRUPTIVE
@@ -292,7 +292,7 @@ class SetMaxAge(_Lowered):
 
 
 class SetDiscard(StreamUpdate):
-    """What happens when the stream is full."""
+    """Sets the discard policy: what a full stream does."""
 
     name, names = "stream.set_discard", ("discard",)
     step_risk = Risk.DISRUPTIVE
@@ -305,16 +305,16 @@ class SetDiscard(StreamUpdate):
         changes = [_change(target, "discard", wanted)]
         if wanted == "new":
             effect = "a full stream refuses new messages: publishers get an error"
-            return self.updating(target, changes, effect=effect)
+            return self.update_step(target, changes, effect=effect)
         if target.config.get("discard_new_per_subject"):
             changes.append(_change(target, "discard_new_per_subject", False))  # the server takes it with `new` only
         effect = "a full stream deletes its oldest messages, processed or not"
         fits = (*self.preconditions, keeps_all(changes))
-        return self.updating(target, changes, effect=effect, preconditions=fits)
+        return self.update_step(target, changes, effect=effect, preconditions=fits)
 
 
 class SetReplicas(StreamUpdate):
-    """Done when the new replicas have everything."""
+    """Sets the number of replicas; done when all of them have caught up."""
 
     name, names = "stream.set_replicas", ("replicas",)
     risk = step_risk = Risk.DISRUPTIVE
@@ -324,7 +324,7 @@ class SetReplicas(StreamUpdate):
     def plan(self, target: Target, values: Values) -> tuple[Step, ...]:
         (replicas,) = changes = self.changes(target, values)
         effect = f"the whole stream is copied until {replicas.after} servers hold it"
-        return self.updating(target, changes, effect=effect)
+        return self.update_step(target, changes, effect=effect)
 
 
 class Acknowledge(StreamUpdate):
@@ -342,14 +342,14 @@ class Acknowledge(StreamUpdate):
 
 
 class LimitMessageSize(StreamUpdate):
-    """What could never be kept is refused with an error instead."""
+    """Sets max_msg_size, so that messages larger than the stream can hold are refused with an error."""
 
     name, names = "stream.limit_message_size", ("max_msg_size",)
     risk = step_risk = Risk.SAFE
     effect = "larger messages, which are dropped silently now, are refused with error 10054"
 
 
-class _Window(StreamUpdate):
+class _WindowUpdate(StreamUpdate):
     names = ("duplicate_window_s",)
 
     def changes(self, target: Target, values: Values) -> list[Change]:
@@ -360,24 +360,24 @@ class _Window(StreamUpdate):
         return [window]
 
 
-class RaiseWindow(_Window):
-    """Ids are remembered for longer, which takes memory on every replica."""
+class RaiseWindow(_WindowUpdate):
+    """Raises the duplicate window, which takes memory on every replica."""
 
     name = "stream.raise_duplicate_window"
     risk = step_risk = Risk.SAFE
     effect = "ids are remembered for longer: some 0.2 KB each, on every replica"
 
 
-class LowerWindow(_Window):
-    """Ids that are older are forgotten at once."""
+class LowerWindow(_WindowUpdate):
+    """Lowers the duplicate window; older ids are forgotten at once."""
 
     name = "stream.lower_duplicate_window"
     risk = step_risk = Risk.DISRUPTIVE
     effect = "ids that are older than the window are forgotten at once; a retry later than that is stored again"
 
 
-class EnableDeduplication(_Window):
-    """Sourced messages that share an id are dropped then, too."""
+class EnableDeduplication(_WindowUpdate):
+    """Sets a duplicate window; it also drops sourced messages that share an id."""
 
     name = "stream.enable_deduplication"
     risk = step_risk = Risk.DISRUPTIVE
@@ -385,9 +385,8 @@ class EnableDeduplication(_Window):
 
 
 class UnfreezeSources(StreamUpdate):
-    """The shortest window that a server takes: an id that it still knows stops the copying before 2.12.8.
-
-    Of a stream with sources; a mirror has no window that would help.
+    """Sets the shortest duplicate window of a stream with sources: before 2.12.8 a known id stops the copying.
+    For a mirror, no window helps: a person has to upgrade its server.
     """
 
     name = "stream.unfreeze_sources"
@@ -409,11 +408,11 @@ class UnfreezeSources(StreamUpdate):
                 "a mirror that stopped at a repeated id goes on for good on servers from 2.12.8 on: upgrade the server "
                 "that leads it; a restart only takes it past one such message"
             )
-            seen = typed(target.subject, "nats stream info {name}", "nats server list")
+            seen = shell_commands(target.subject, "nats stream info {name}", "nats server list")
             return (self.by_hand(target.subject, effect, seen),)
         if not target.config.get("sources"):
             raise CannotPlanError("it has no sources")
-        return self.updating(target, [_change(target, "duplicate_window", _MIN_WINDOW_NS)])
+        return self.update_step(target, [_change(target, "duplicate_window", _MIN_WINDOW_NS)])
 
 
 class ConsumerUpdate(ConfigurationUpdate):
@@ -448,7 +447,7 @@ class ConsumerUpdate(ConfigurationUpdate):
 
 
 class RaiseMaxAckPending(ConsumerUpdate):
-    """More in parallel."""
+    """Raises max_ack_pending: more messages are processed in parallel."""
 
     name, names = "consumer.raise_max_ack_pending", ("max_ack_pending",)
     risk = step_risk = Risk.SAFE
@@ -457,7 +456,7 @@ class RaiseMaxAckPending(ConsumerUpdate):
 
 
 class RaiseAckWait(ConsumerUpdate):
-    """With a backoff its steps are raised: the server puts the first one in place of `ack_wait`.
+    """Raises ack_wait, and the steps of a backoff, of which the server uses the first instead of `ack_wait`.
 
     The steps are those of the `nats` CLI (jsm.go LinearBackoffPeriods, to the millisecond), so that both do the same.
     """
@@ -475,17 +474,17 @@ class RaiseAckWait(ConsumerUpdate):
 
     @staticmethod
     def _waits(values: Values) -> Json:
-        wait = number(values, "ack_wait_s") * _NS_PER_S
+        wait = whole_number(values, "ack_wait_s") * _NS_PER_S
         steps = values.get("backoff_steps")
         if not steps:
             return {"ack_wait": wait}
-        wider = (number(values, "backoff_max_s") * _NS_PER_S - wait) // int(steps)
-        backoff = [wait + (n * wider + _NS_PER_MS // 2) // _NS_PER_MS * _NS_PER_MS for n in range(int(steps))]
+        increment = (whole_number(values, "backoff_max_s") * _NS_PER_S - wait) // int(steps)
+        backoff = [wait + (n * increment + _NS_PER_MS // 2) // _NS_PER_MS * _NS_PER_MS for n in range(int(steps))]
         return {"ack_wait": wait, "backoff": backoff}
 
 
 class RaiseInactiveThreshold(ConsumerUpdate):
-    """It survives longer absences."""
+    """Raises inactive_threshold: the consumer survives longer absences of its application."""
 
     name, names = "consumer.raise_inactive_threshold", ("inactive_threshold_s",)
     risk = step_risk = Risk.SAFE
@@ -493,7 +492,7 @@ class RaiseInactiveThreshold(ConsumerUpdate):
 
 
 class SetMaxDeliver(ConsumerUpdate):
-    """An end for messages that always fail."""
+    """Sets max_deliver, which ends the delivery of messages that always fail."""
 
     name, names = "consumer.set_max_deliver", ("max_deliver",)
     step_risk = Risk.DISRUPTIVE

@@ -11,8 +11,8 @@ from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.report import Report, Result
 from jsdoctor.render.closing import verdict_sentence
 from jsdoctor.render.escape import ascii_only, printable, shortened
-from jsdoctor.render.findings import advised, numbers
-from jsdoctor.render.incidents import without
+from jsdoctor.render.findings import advice_and_commands, numbers
+from jsdoctor.render.incidents import groups_without
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import gaps_in_order, with_outcome
 from jsdoctor.render.places import file_path, places
@@ -30,25 +30,25 @@ def render(report: Report, options: RenderOptions) -> str:
 
 
 def _findings(report: Report, options: RenderOptions) -> Iterator[str]:
-    for group in without(report, without_gaps(report)[1]):
+    for group in groups_without(report, without_gaps(report)[1]):
         block, why = group.results, f" (explained by {group.explanation})" if group.explanation else ""
         level, rule = _LEVELS[block[0].severity], block[0].rule
         shown = block[: options.max_examples or None]
         for result in shown:
-            yield _command(level, f"{rule.code} {rule.slug}", _says(result) + printable(why), _where(result))
+            yield _command(level, f"{rule.code} {rule.slug}", _message(result) + printable(why), _position(result))
         if len(shown) < len(block):
             yield _command(level, f"{rule.code} {rule.slug}", f"and {len(block) - len(shown):,} more")
 
 
-def _says(result: Result) -> str:
+def _message(result: Result) -> str:
     finding = result.finding
     parts = [": ".join(part for part in (finding.subject.label, finding.message) if part), numbers(finding)]
-    parts += [f"{label}: {command}" for label, command in advised(result)]
+    parts += [f"{label}: {command}" for label, command in advice_and_commands(result)]
     parts.append(f"Why: jsdoctor explain {result.rule.code}")
     return "\n".join(printable(shortened(part)) for part in parts if part)
 
 
-def _where(result: Result) -> dict[str, str]:
+def _position(result: Result) -> dict[str, str]:
     seen = places(result.finding)
     if not seen:
         return {}

@@ -42,16 +42,16 @@ class _Entry(NamedTuple):
 
 def render(report: Report, options: RenderOptions) -> str:
     """One JSON array. Fingerprints are those of the report; where two would be equal, the later one is made unique."""
-    taken: Counter[str] = Counter()
+    occurrences: Counter[str] = Counter()
     issues = []
     for entry in _entries(report):
-        taken[entry.identity] += 1
+        occurrences[entry.identity] += 1
         path, line = _location(entry.finding)
         issues.append(
             {
                 "description": printable(entry.description),
                 "check_name": entry.check,
-                "fingerprint": _unique(entry.identity, taken[entry.identity]),
+                "fingerprint": _unique(entry.identity, occurrences[entry.identity]),
                 "severity": entry.severity,
                 "location": {"path": path, "lines": {"begin": line}},
             }
@@ -73,29 +73,31 @@ def _entries(report: Report) -> Iterator[_Entry]:
         text += f" (explained by {why})" if why else ""
         yield _Entry(result.rule.code, _SEVERITIES[result.severity], text, result.fingerprint, finding)
     for gap in gaps_in_order(report.gaps):
-        text = f"not seen: {gap.subject.label}: {_with_way(gap.reason, gap.how_to_get)}"
+        text = f"not seen: {gap.subject.label}: {_with_advice(gap.reason, gap.how_to_get)}"
         identity = fingerprint(f"gap.{gap.kind}", gap.subject)
         yield _Entry("gap", ("info", "major")[gap.requested], text, identity, Finding(subject=gap.subject))
     for group in undecided(report):
         codes = ", ".join(sorted(group.codes))
-        about = group.subjects[0] if group.subjects else CLUSTER
+        subject = group.subjects[0] if group.subjects else CLUSTER
         many = f" ({subjects(group.subjects)})" if group.subjects else ""
-        text = f"not evaluated: {codes}{many}: {_with_way(group.reason, group.how_to_get)}"
-        yield _Entry("not-evaluated", "info", text, fingerprint(f"{codes}.undecided", about), Finding(subject=about))
+        text = f"not evaluated: {codes}{many}: {_with_advice(group.reason, group.how_to_get)}"
+        yield _Entry(
+            "not-evaluated", "info", text, fingerprint(f"{codes}.undecided", subject), Finding(subject=subject)
+        )
 
 
-def _with_way(reason: str, how_to_get: str) -> str:
+def _with_advice(reason: str, how_to_get: str) -> str:
     return f"{reason} → {how_to_get}" if how_to_get else reason
 
 
 def _location(finding: Finding) -> tuple[str, int]:
     for place in places(finding):
         return file_path(place.file) or "unknown", max(place.line, 1)
-    return _stand_in(finding.subject), 1
+    return _path_for_subject(finding.subject), 1
 
 
-def _stand_in(subject: Subject) -> str:
-    """A path for what is no file. Each part is quoted, so that no name can lead out of it."""
+def _path_for_subject(subject: Subject) -> str:
+    """A path for a subject that is no file. Each part is quoted, so that no name can leave `jetstream/`."""
     parts = [part for part in (subject.account, subject.stream, subject.name) if part] or [subject.kind]
     quoted = (quote(without_lone_surrogates(part), safe="$*") for part in parts)
     return "/".join(("jetstream", *(part.replace(".", "%2E") if set(part) == {"."} else part for part in quoted)))

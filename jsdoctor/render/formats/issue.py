@@ -56,7 +56,7 @@ def _sentence(incident: Incident) -> str:
 
 
 def _unseen(report: Report, options: RenderOptions) -> Iterator[str]:
-    """What was requested and is missing, and checks that failed: nobody must take these for healthy."""
+    """Checks that failed, and requested evidence that is missing: their subjects must not count as healthy."""
     for result in with_outcome(report.results, Outcome.ERROR):
         yield f"- check failed: {result.rule.code}, {plain_text(result.finding.message)}"
     gaps = [gap for gap in gaps_in_order(report.gaps) if gap.requested]

@@ -17,7 +17,7 @@ from jsdoctor.model.traffic_summary import NamedCount
 from jsdoctor.render import report_document as documents
 from jsdoctor.render.closing import findings_by_severity
 from jsdoctor.render.incidents import first_command, summary
-from jsdoctor.render.json_text import indented, raw, raw_document
+from jsdoctor.render.json_text import indented, raw_json, raw_struct
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import by_urgency, gaps_in_order
 from jsdoctor.render.plain import plain
@@ -33,18 +33,18 @@ def render(report: Report, options: RenderOptions) -> str:
     return indented(
         {
             "schema": SCHEMA,
-            "jsdoctor": raw(report.version, ascii_only),
+            "jsdoctor": raw_json(report.version, ascii_only),
             "started": rfc3339(report.started),
             "finished": rfc3339(report.finished),
-            "sources": [raw(source_document(source), ascii_only) for source in report.sources],
-            "deployment": raw(_deployment(report.topology), ascii_only),
-            "change": raw(_change(report.change), ascii_only),
-            "incidents": [raw_document(_incident(incident), ascii_only) for incident in report.incidents],
-            "results": [raw_document(result_document(result), ascii_only) for result in by_urgency(report.results)],
-            "rules": [raw(_rule(verdict, options.docs_url), ascii_only) for verdict in verdicts],
-            "gaps": [raw(gap_document(gap), ascii_only) for gap in gaps_in_order(report.gaps)],
-            "summary": raw(_summary(report), ascii_only),
-            "traffic": [raw(traffic, ascii_only) for traffic in report.traffic],
+            "sources": [raw_json(source_document(source), ascii_only) for source in report.sources],
+            "deployment": raw_json(_deployment(report.topology), ascii_only),
+            "change": raw_json(_change(report.change), ascii_only),
+            "incidents": [raw_struct(_incident(incident), ascii_only) for incident in report.incidents],
+            "results": [raw_struct(result_document(result), ascii_only) for result in by_urgency(report.results)],
+            "rules": [raw_json(_rule(verdict, options.docs_url), ascii_only) for verdict in verdicts],
+            "gaps": [raw_json(gap_document(gap), ascii_only) for gap in gaps_in_order(report.gaps)],
+            "summary": raw_json(_summary(report), ascii_only),
+            "traffic": [raw_json(traffic, ascii_only) for traffic in report.traffic],
         }
     )
 

@@ -15,7 +15,7 @@ from jsdoctor.model.report import Report, Result, RuleVerdict
 from jsdoctor.model.rule import Rule
 from jsdoctor.model.wording import counted
 from jsdoctor.render.escape import printable
-from jsdoctor.render.findings import advised, numbers
+from jsdoctor.render.findings import advice_and_commands, numbers
 from jsdoctor.render.incidents import IMPACT_WORDS, Membership, memberships, summary
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import by_urgency, gaps_in_order
@@ -39,14 +39,14 @@ def render(report: Report, options: RenderOptions) -> str:
         listed, verdict = results.get(code, []), verdicts.get(code)
         rule = verdict.rule if verdict else listed[0].rule
         suite = _suite(root, f"{code} {rule.slug}", report)
-        _name_incidents(suite, [incidents[id(result)] for result in listed if id(result) in incidents])
+        _add_incidents(suite, [incidents[id(result)] for result in listed if id(result) in incidents])
         suite.extend([_case_of(result, options, incidents.get(id(result))) for result in listed])
         if verdict:
-            suite.extend(_unlisted(rule, verdict, listed))
+            suite.extend(_case_for_unlisted(rule, verdict, listed))
     if report.gaps:
         _suite(root, "evidence", report).extend([_case_of_gap(gap, options) for gap in gaps_in_order(report.gaps)])
     for suite in (*root, root):
-        _count(suite)
+        _set_counts(suite)
     took_s = max(0.0, (report.finished - report.started).total_seconds())
     root.set("time", f"{took_s:.3f}")
     ET.indent(root)
@@ -61,7 +61,7 @@ def _suite(root: ET.Element, name: str, report: Report) -> ET.Element:
     return ET.SubElement(root, "testsuite", name=printable(name), timestamp=at, time="0")
 
 
-def _name_incidents(suite: ET.Element, members: Sequence[Membership]) -> None:
+def _add_incidents(suite: ET.Element, members: Sequence[Membership]) -> None:
     """The incidents whose cause is a finding of this suite, as its properties; the schemas want these first."""
     caused = {member.number: member.incident for member in members if member.consequence is None}
     if caused:
@@ -71,7 +71,7 @@ def _name_incidents(suite: ET.Element, members: Sequence[Membership]) -> None:
             ET.SubElement(properties, "property", name=f"incident {number}", value=printable(text))
 
 
-def _count(suite: ET.Element) -> None:
+def _set_counts(suite: ET.Element) -> None:
     cases = list(suite.iter("testcase"))
     suite.set("tests", str(len(cases)))
     for attribute, tag in _COUNTED.items():
@@ -91,18 +91,23 @@ def _case_of(result: Result, options: RenderOptions, member: Membership | None) 
             case.set("file", file_path(seen[0].file))
         if seen and seen[0].line:
             case.set("line", str(seen[0].line))
-        counts = result.severity.rank >= options.fail_on.rank
+        fails_run = result.severity.rank >= options.fail_on.rank
         text = finding.message or result.rule.slug
-        below = f"{result.severity.value}, below --fail-on {options.fail_on.value}: "
+        why_skipped = f"{result.severity.value}, below --fail-on {options.fail_on.value}: "
         if result.suppressed is not None:
-            counts, below = False, f"{result.suppressed.words}: "
-        _tell(case, "failure" if counts else "skipped", text if counts else below + text, _details(result, member))
+            fails_run, why_skipped = False, f"{result.suppressed.words}: "
+        _add_result(
+            case,
+            "failure" if fails_run else "skipped",
+            text if fails_run else why_skipped + text,
+            _details(result, member),
+        )
         case[-1].set("type", result.severity.value)
     elif finding.outcome is Outcome.ERROR:
-        _tell(case, "error", finding.message, ["This is a defect of the rule, not of the deployment."])
+        _add_result(case, "error", finding.message, ["This is a defect of the rule, not of the deployment."])
         case[-1].set("type", "check-failed")
     elif finding.outcome is not Outcome.PASS:
-        _skip(case, f"{_words(finding.outcome)}: {finding.message}", finding.how_to_get)
+        _add_skipped(case, f"{_words(finding.outcome)}: {finding.message}", finding.how_to_get)
     return case
 
 
@@ -115,12 +120,12 @@ def _details(result: Result, member: Membership | None) -> Iterator[str]:
         yield f"Explained by: {member.explanation}"
     for place in places(result.finding):
         yield f"{place.file}:{place.line}: {place.text}" if place.line else place.file
-    yield from (f"{label}: {command}" for label, command in advised(result))
+    yield from (f"{label}: {command}" for label, command in advice_and_commands(result))
     yield f"Why: jsdoctor explain {result.rule.code}"
 
 
-def _unlisted(rule: Rule, verdict: RuleVerdict, listed: Sequence[Result]) -> Iterator[ET.Element]:
-    """What a report counts without listing it: the healthy, and rules that came to no subject at all."""
+def _case_for_unlisted(rule: Rule, verdict: RuleVerdict, listed: Sequence[Result]) -> Iterator[ET.Element]:
+    """One case for subjects that passed and are not listed, or for a rule that was evaluated on no subject."""
     name = f"{rule.code}.{rule.slug}"
     shown = sum(result.finding.outcome is Outcome.PASS for result in listed)
     healthy = verdict.subjects.get(Outcome.PASS, 0) - shown
@@ -131,30 +136,36 @@ def _unlisted(rule: Rule, verdict: RuleVerdict, listed: Sequence[Result]) -> Ite
     elif not listed:
         case = _case(name, "every subject")
         if verdict.outcome in (Outcome.ERROR, Outcome.FAIL):
-            _tell(case, "error", verdict.reason or _words(verdict.outcome), [])
+            _add_result(case, "error", verdict.reason or _words(verdict.outcome), [])
         else:
-            _skip(case, f"{_words(verdict.outcome)}: {verdict.reason}", verdict.how_to_get)
+            _add_skipped(case, f"{_words(verdict.outcome)}: {verdict.reason}", verdict.how_to_get)
         yield case
 
 
 def _case_of_gap(gap: Gap, options: RenderOptions) -> ET.Element:
     case = _case(f"evidence.{gap.kind}", gap.subject.label)
     if gap.requested and not options.allow_gaps:
-        _tell(case, "error", f"not seen: {gap.reason}", [gap.how_to_get])
+        _add_result(case, "error", f"not seen: {gap.reason}", [gap.how_to_get])
         case[-1].set("type", "gap")
     else:
-        _skip(case, f"not seen: {gap.reason}", gap.how_to_get)
+        _add_skipped(case, f"not seen: {gap.reason}", gap.how_to_get)
     return case
 
 
-def _skip(case: ET.Element, message: str, way: str) -> None:
-    _tell(case, "skipped", f"{message.removesuffix(': ')} → {way}" if way else message.removesuffix(": "), [])
+def _add_skipped(case: ET.Element, message: str, how_to_get: str) -> None:
+    _add_result(
+        case,
+        "skipped",
+        f"{message.removesuffix(': ')} → {how_to_get}" if how_to_get else message.removesuffix(": "),
+        [],
+    )
 
 
-def _tell(case: ET.Element, tag: str, message: str, details: Sequence[str] | Iterator[str]) -> None:
+def _add_result(case: ET.Element, tag: str, message: str, details: Sequence[str] | Iterator[str]) -> None:
     element = ET.SubElement(case, tag, message=printable(message))
     element.text = "\n".join(printable(line) for line in details) or None
 
 
 def _words(outcome: Outcome) -> str:
+    """`not evaluated` for `not_evaluated`."""
     return outcome.value.replace("_", " ")

@@ -12,7 +12,7 @@ from jsdoctor.model.wording import counted, listed
 from jsdoctor.render.closing import verdict_sentence
 from jsdoctor.render.escape import ascii_only
 from jsdoctor.render.findings import numbers, offered
-from jsdoctor.render.incidents import without
+from jsdoctor.render.incidents import groups_without
 from jsdoctor.render.markdown_text import bounded, code_text, plain_text, table
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import by_urgency, gaps_in_order, with_outcome
@@ -47,11 +47,11 @@ def _heading(report: Report, options: RenderOptions) -> Iterator[str]:
 
 
 def _findings(report: Report, options: RenderOptions) -> Iterator[str]:
-    for incident in without(report, without_gaps(report)[1]):
+    for incident in groups_without(report, without_gaps(report)[1]):
         block = incident.results
         rule = block[0].rule
-        about = subjects([result.finding.subject for result in block])
-        yield f"### {incident.severity.value} {rule.code} {rule.slug} · {plain_text(about)}"
+        subject_count = subjects([result.finding.subject for result in block])
+        yield f"### {incident.severity.value} {rule.code} {rule.slug} · {plain_text(subject_count)}"
         shown = block[: options.max_examples or None]
         yield table(
             ("Subject", "Finding", "Measured"),
@@ -59,7 +59,7 @@ def _findings(report: Report, options: RenderOptions) -> Iterator[str]:
                 (
                     code_text(result.finding.subject.label),
                     plain_text(result.finding.message),
-                    plain_text(_numbers(result)),
+                    plain_text(_measured_text(result)),
                 )
                 for result in shown
             ],
@@ -72,27 +72,27 @@ def _findings(report: Report, options: RenderOptions) -> Iterator[str]:
         yield f"Why: `jsdoctor explain {rule.code}`"
 
 
-def _numbers(result: Result) -> str:
+def _measured_text(result: Result) -> str:
     confidence = result.finding.confidence
     doubt = "" if confidence is Confidence.HIGH else f"{confidence.value} confidence"
     return ", ".join(part for part in (numbers(result.finding).removeprefix("measured "), doubt) if part)
 
 
 def _fixes(shown: Sequence[Result]) -> Iterator[str]:
-    """Commands to be copied, by what they do. One that cannot be shown as it is, is not shown: half of one is worse."""
+    """Advice, then commands by label. A command that does not print as it is, is replaced by a note."""
     commands: dict[str, list[str]] = {}
     for result in shown:
         for label, command in offered(result.remedy):
             commands.setdefault(label, []).append(command)
     for advice in dict.fromkeys(result.finding.advice for result in shown if result.finding.advice):
         yield f"Do first: {plain_text(advice)}"
-    for words, every in sorted(commands.items()):
+    for label, every in sorted(commands.items()):
         lines = [command for command in every if command.isprintable()]
         if len(lines) < len(every):
-            yield f"{plain_text(words)}: a command with characters that cannot be shown; `--format json` has it."
+            yield f"{plain_text(label)}: a command with characters that cannot be shown; `--format json` has it."
         if lines:
             fence = "`" * max(3, 1 + max(len(run) for run in re.findall("`*", "\n".join(lines))))
-            yield f"{plain_text(words)}:"
+            yield f"{plain_text(label)}:"
             yield "\n".join((f"{fence}sh", *dict.fromkeys(lines), fence))
 
 
@@ -112,7 +112,7 @@ def _gaps(report: Report, options: RenderOptions) -> Iterator[str]:
     missing = [gap for gap in gaps_in_order(report.gaps) if gap.requested]
     if missing:
         yield f"### Not seen · {counted(len(missing), 'gap')}"
-        rows = [(code_text(gap.subject.label), plain_text(gap.reason), _way(gap.how_to_get)) for gap in missing]
+        rows = [(code_text(gap.subject.label), plain_text(gap.reason), _advice(gap.how_to_get)) for gap in missing]
         yield from bounded(("What", "Why", "How to get it"), rows, options)
 
 
@@ -125,7 +125,7 @@ def _undecided(report: Report, options: RenderOptions) -> Iterator[str]:
             (
                 ", ".join(sorted(group.codes)) + (f" ({subjects(group.subjects)})" if group.subjects else ""),
                 plain_text(group.reason),
-                _way(group.how_to_get),
+                _advice(group.how_to_get),
             )
             for group in groups
         ]
@@ -144,7 +144,7 @@ def _suppressed(report: Report, options: RenderOptions) -> Iterator[str]:
         yield from bounded(("Rule", "Subject", "Why it does not count"), rows, options)
 
 
-def _way(how_to_get: str) -> str:
+def _advice(how_to_get: str) -> str:
     return code_text(how_to_get) if is_command(how_to_get) else plain_text(how_to_get)
 
 

@@ -13,16 +13,16 @@ from jsdoctor.model.finding import Outcome
 from jsdoctor.model.report import Report
 from jsdoctor.render.closing import findings_by_severity, verdict_sentence
 from jsdoctor.render.escape import ascii_only, printable, shortened
-from jsdoctor.render.incidents import without
+from jsdoctor.render.incidents import groups_without
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import COLLECTION_GAP, gaps_in_order, with_outcome
 from jsdoctor.render.unseen import without_gaps
 
 MAX_BYTES = 4096
-_LINE = 300
+_MAX_LINE = 300
 _MORE = "and more that has no room here"
 # A bar begins performance data; pages of Nagios and Icinga may show markup as such.
-_TAKEN = str.maketrans({"|": "\\x7c", "<": "\\x3c"})
+_RESERVED = str.maketrans({"|": "\\x7c", "<": "\\x3c"})
 
 
 def render(report: Report, options: RenderOptions) -> str:
@@ -30,11 +30,11 @@ def render(report: Report, options: RenderOptions) -> str:
     state = nagios_state(report, options.fail_on, options.exit_zero, options.allow_gaps, COLLECTION_GAP)
     first = _harmless(f"JSDOCTOR {state.name} - {verdict_sentence(report)}", options.ascii_only)
     written = [f"{first} | {' '.join(_performance(report))}"]
-    room = MAX_BYTES - len(written[0].encode()) - 1 - len(_MORE) - 1
+    left_bytes = MAX_BYTES - len(written[0].encode()) - 1 - len(_MORE) - 1
     for detail in () if options.quiet else _details(report, options):
         line = _harmless(detail, options.ascii_only)
-        room -= len(line.encode()) + 1
-        if room < 0:
+        left_bytes -= len(line.encode()) + 1
+        if left_bytes < 0:
             written.append(_MORE)
             break
         written.append(line)
@@ -60,7 +60,7 @@ def _performance(report: Report) -> Iterator[str]:
 def _details(report: Report, options: RenderOptions) -> Iterator[str]:
     for result in with_outcome(report.results, Outcome.ERROR):
         yield f"check failed {result.rule.code}: {result.finding.message}"
-    for group in without(report, without_gaps(report)[1]):
+    for group in groups_without(report, without_gaps(report)[1]):
         block, why = group.results, f" (explained by {group.explanation})" if group.explanation else ""
         shown = block[: options.max_examples or None]
         lead = f"{block[0].severity.value} {block[0].rule.code}"
@@ -74,5 +74,5 @@ def _details(report: Report, options: RenderOptions) -> Iterator[str]:
 
 
 def _harmless(text: str, in_ascii: bool) -> str:
-    line = shortened(printable(text).translate(_TAKEN), _LINE)
+    line = shortened(printable(text).translate(_RESERVED), _MAX_LINE)
     return ascii_only(line) if in_ascii else line

@@ -24,7 +24,7 @@ SUFFIXES = (".prom",)
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 """What an exporter calls this format."""
-_LABEL = 255
+_MAX_LABEL = 255
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Samples = Mapping[tuple[tuple[str, str], ...], float]
@@ -38,7 +38,7 @@ def render(report: Report, options: RenderOptions) -> str:
 
 
 def _families(report: Report, options: RenderOptions) -> Iterator[tuple[str, str, Samples]]:
-    yield "jsdoctor_info", "Version of jsdoctor.", _one(1, version=report.version)
+    yield "jsdoctor_info", "Version of jsdoctor.", _single(1, version=report.version)
     yield from _run(report, options)
     yield "jsdoctor_findings", "Findings of each rule that was judged, by severity.", _findings(report)
     severities = {severity.value: float(number) for severity, number in findings_by_severity(report).items()}
@@ -55,11 +55,11 @@ def _families(report: Report, options: RenderOptions) -> Iterator[tuple[str, str
         for verdict in report.verdicts
     }
     yield "jsdoctor_rule_outcome", "1 for what became of each rule.", outcomes
-    counted = Counter(verdict.outcome for verdict in report.verdicts)
-    rules = {outcome.value: float(counted[outcome]) for outcome in Outcome}
+    by_outcome = Counter(verdict.outcome for verdict in report.verdicts)
+    rules = {outcome.value: float(by_outcome[outcome]) for outcome in Outcome}
     yield "jsdoctor_rules", "Rules by what became of them.", _by("outcome", rules)
-    asked = Counter(gap.requested for gap in report.gaps)
-    gaps = {"true": float(asked[True]), "false": float(asked[False])}
+    requested = Counter(gap.requested for gap in report.gaps)
+    gaps = {"true": float(requested[True]), "false": float(requested[False])}
     yield (
         "jsdoctor_gaps",
         "Evidence not seen; requested: it was requested and could not be collected.",
@@ -69,11 +69,11 @@ def _families(report: Report, options: RenderOptions) -> Iterator[tuple[str, str
 
 def _run(report: Report, options: RenderOptions) -> Iterator[tuple[str, str, Samples]]:
     code = exit_code(report, options.fail_on, options.exit_zero, options.allow_gaps)
-    yield "jsdoctor_run_exit_code", "Exit code of the run: 0, 1 findings, 3 inconclusive, 4 failed.", _one(code)
+    yield "jsdoctor_run_exit_code", "Exit code of the run: 0, 1 findings, 3 inconclusive, 4 failed.", _single(code)
     finished = _seconds(report.finished)
-    yield "jsdoctor_run_timestamp_seconds", "When the run ended.", _one(finished)
+    yield "jsdoctor_run_timestamp_seconds", "When the run ended.", _single(finished)
     took_s = max(0.0, (report.finished - report.started).total_seconds())
-    yield "jsdoctor_run_duration_seconds", "How long the run took.", _one(took_s)
+    yield "jsdoctor_run_duration_seconds", "How long the run took.", _single(took_s)
     sources = {_labels(kind=source.kind, name=source.name): _seconds(source.collected_at) for source in report.sources}
     yield "jsdoctor_evidence_timestamp_seconds", "When evidence was collected.", sources
 
@@ -97,26 +97,26 @@ def _subjects(report: Report, limit: int) -> tuple[Samples, Samples]:
         shown = block[: limit or None]
         left_out[_labels(**rule)] = float(len(block) - len(shown))
         for result in shown:
-            about = result.finding.subject
-            where = {"kind": about.kind, "account": about.account, "stream": about.stream, "name": about.name}
+            subject = result.finding.subject
+            where = {"kind": subject.kind, "account": subject.account, "stream": subject.stream, "name": subject.name}
             listed[_labels(**rule, **where)] = 1.0
     return listed, left_out
 
 
 def _incidents(report: Report, limit: int) -> Iterator[tuple[str, str, Samples]]:
     """Counts of all, and the most urgent ones by the subject of their cause."""
-    counted = Counter({(impact.value, severity.value): 0 for impact in Impact for severity in Severity})
+    by_outcome = Counter({(impact.value, severity.value): 0 for impact in Impact for severity in Severity})
     listed: Counter[tuple[tuple[str, str], ...]] = Counter()
     incidents = incidents_of(report)
     for incident in incidents:
-        counted[incident.impact.value, incident.severity.value] += 1
+        by_outcome[incident.impact.value, incident.severity.value] += 1
     for incident in incidents[: limit or None]:
-        rule, about = incident.causes[0].rule, incident.causes[0].finding.subject
+        rule, subject = incident.causes[0].rule, incident.causes[0].finding.subject
         meaning = {"code": rule.code, "slug": rule.slug}
         meaning |= {"severity": incident.severity.value, "impact": incident.impact.value}
-        where = {"kind": about.kind, "account": about.account, "stream": about.stream, "name": about.name}
+        where = {"kind": subject.kind, "account": subject.account, "stream": subject.stream, "name": subject.name}
         listed[_labels(**meaning, **where)] += len(incident.results)
-    by_kind = {_labels(impact=impact, severity=severity): float(n) for (impact, severity), n in counted.items()}
+    by_kind = {_labels(impact=impact, severity=severity): float(n) for (impact, severity), n in by_outcome.items()}
     yield "jsdoctor_incidents", "Incidents: causes, each with what follows from it.", by_kind
     series = {labels: float(number) for labels, number in listed.items()}
     yield "jsdoctor_incident", "Findings of each incident, by its first cause; the most urgent incidents only.", series
@@ -139,10 +139,10 @@ def _escaped(value: str) -> str:
 
 
 def _labels(**values: str) -> tuple[tuple[str, str], ...]:
-    return tuple((name, shortened(printable(value), _LABEL)) for name, value in values.items())
+    return tuple((name, shortened(printable(value), _MAX_LABEL)) for name, value in values.items())
 
 
-def _one(value: float, **labels: str) -> Samples:
+def _single(value: float, **labels: str) -> Samples:
     return {_labels(**labels): float(value)}
 
 

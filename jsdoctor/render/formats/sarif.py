@@ -25,7 +25,7 @@ from jsdoctor.render.wording import rfc3339
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 FINGERPRINT = "jsdoctor/v1"
 _LEVELS = {Severity.CRITICAL: "error", Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
-_NOTICES = {
+_NOTIFICATIONS = {
     "gap": "Evidence that was requested and could not be collected",
     "not-offered": "Evidence that this kind of access never offers",
     "not-evaluated": "Rules that could not be judged",
@@ -49,7 +49,9 @@ def render(report: Report, options: RenderOptions) -> str:
                 "name": "jsdoctor",
                 "version": report.version,
                 "rules": [_rule(rule, options.docs_url) for rule in rules],
-                "notifications": [{"id": name, "shortDescription": _text(notice)} for name, notice in _NOTICES.items()],
+                "notifications": [
+                    {"id": name, "shortDescription": _text(notice)} for name, notice in _NOTIFICATIONS.items()
+                ],
             }
         },
         "invocations": [_invocation(report, options, index)],
@@ -98,7 +100,7 @@ def _result(result: Result, index: dict[str, int], member: Membership | None) ->
     seen = places(finding)
     measured = numbers(finding)
     properties: Json = {"severity": result.severity.value, "confidence": finding.confidence.value}
-    given = {
+    optional = {
         "measured": finding.measured,
         "threshold": finding.threshold,
         "uncertainty": finding.uncertainty,
@@ -108,16 +110,16 @@ def _result(result: Result, index: dict[str, int], member: Membership | None) ->
         "remedy": remedy
         and {"action": remedy.action, "risk": remedy.risk, "commands": list(remedy.commands), "logins": remedy.logins},
     }
-    properties |= {name: value for name, value in given.items() if value is not None}
+    properties |= {name: value for name, value in optional.items() if value is not None}
     if member is not None:
         properties |= {"incident": member.number, "impact": result.impact.value}
-    about = ": ".join(part for part in (finding.subject.label, finding.message) if part)
+    what = ": ".join(part for part in (finding.subject.label, finding.message) if part)
     written: Json = {
         "ruleId": result.rule.code,
         "ruleIndex": index[result.rule.code],
         "kind": "fail",
         "level": _LEVELS[result.severity],
-        "message": _message(f"{about} ({measured})" if measured else about),
+        "message": _message(f"{what} ({measured})" if measured else what),
         "locations": [_location(finding.subject, seen[0] if seen else None)],
         "partialFingerprints": {FINGERPRINT: result.fingerprint},
         "properties": properties,
@@ -177,14 +179,14 @@ def _crash(result: Result, index: dict[str, int]) -> Json:
     return notice | {"associatedRule": {"id": result.rule.code, "index": index[result.rule.code]}}
 
 
-def _notice(kind: str, level: str, text: str, way: str, about: Sequence[Subject]) -> Json:
+def _notice(kind: str, level: str, text: str, how_to_get: str, what: Sequence[Subject]) -> Json:
     notice: Json = {
-        "descriptor": {"id": kind, "index": list(_NOTICES).index(kind)},
+        "descriptor": {"id": kind, "index": list(_NOTIFICATIONS).index(kind)},
         "level": level,
-        "message": _message(f"{text} → {way}" if way else text),
+        "message": _message(f"{text} → {how_to_get}" if how_to_get else text),
     }
-    if about:
-        notice["locations"] = _distinct(_location(subject, None) for subject in about)
+    if what:
+        notice["locations"] = _distinct(_location(subject, None) for subject in what)
     return notice
 
 

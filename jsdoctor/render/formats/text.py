@@ -24,14 +24,14 @@ SUFFIXES = (".txt",)
 _NAMES_SHOWN = 3
 _INDENT = 3
 """The width of `1. `."""
-_LOW = {Confidence.LOW: "uncertain", Confidence.MEDIUM: "likely"}
+_DOUBTS = {Confidence.LOW: "uncertain", Confidence.MEDIUM: "likely"}
 
 
 def render(report: Report, options: RenderOptions) -> str:
     """The whole report. With `quiet`: one line per finding, gap and failed check, nothing when there is none."""
     page = Page(options)
     if options.quiet:
-        _write_quietly(page, report, options)
+        _write_line_each(page, report, options)
         return page.text()
     _write_heading(page, report, options)
     ids = {id(result) for result in without_gaps(report)[1]}
@@ -66,9 +66,8 @@ def render(report: Report, options: RenderOptions) -> str:
 
 
 def _write_briefly(page: Page, number: int, incident: Incident, report: Report, options: RenderOptions) -> None:
-    """An incident as one sentence, with what to do first and the first command.
-
-    Each name stands once: the heading of the report has the day, and the incident what it is about.
+    """Write an incident as one sentence, with what to do first and the first command.
+    Repeated names and the day of the report are left out of it.
     """
     cause, severity = incident.causes[0], incident.severity
     page.blank()
@@ -77,12 +76,12 @@ def _write_briefly(page: Page, number: int, incident: Incident, report: Report, 
         facts.append(IMPACT_WORDS[incident.impact])
     if began := incident.began:
         facts.append(f"since {on_the_day(began, report.started)}")
-    if cause.finding.confidence in _LOW:
-        facts.append(_LOW[cause.finding.confidence])
+    if cause.finding.confidence in _DOUBTS:
+        facts.append(_DOUBTS[cause.finding.confidence])
     if incident.consequences:
         groups = [group.results for group in blocks(incident)][1:]
-        about = f" {names_of(incident.causes)}"
-        explained = (f"{results[0].rule.code} {names_of(results)}".removesuffix(about) for results in groups)
+        subject = f" {names_of(incident.causes)}"
+        explained = (f"{results[0].rule.code} {names_of(results)}".removesuffix(subject) for results in groups)
         facts.append(f"explains {listed(dict.fromkeys(explained), 1)}")
     if address := rule_url(options.docs_url, cause.rule.code):
         facts.append(address)
@@ -114,14 +113,14 @@ def _write_briefly(page: Page, number: int, incident: Incident, report: Report, 
 def _write_notes(page: Page, notes: Sequence[Incident], options: RenderOptions) -> None:
     """Findings that call for no action: their rules, and whose streams and consumers they are about."""
     if notes:
-        names = dict.fromkeys(map(_note, notes))
+        names = dict.fromkeys(map(_note_text, notes))
         page.blank()
         page.line(("info", SEVERITY_STYLES[Severity.INFO]), f": {listed(names, options.max_examples)} (-v)")
 
 
-def _note(note: Incident) -> str:
-    rule, about = note.causes[0].rule, note.causes[0].finding.subject
-    return f"{rule.code} {rule.slug}" + (f" of {names_of(note.causes)}" if about.account else "")
+def _note_text(note: Incident) -> str:
+    rule, subject = note.causes[0].rule, note.causes[0].finding.subject
+    return f"{rule.code} {rule.slug}" + (f" of {names_of(note.causes)}" if subject.account else "")
 
 
 def write_incident(page: Page, number: int, incident: Incident, options: RenderOptions) -> bool:
@@ -153,7 +152,7 @@ def _write_heading(page: Page, report: Report, options: RenderOptions) -> None:
             page.line(line, indent=2)
 
 
-def _write_quietly(page: Page, report: Report, options: RenderOptions) -> None:
+def _write_line_each(page: Page, report: Report, options: RenderOptions) -> None:
     _, gap_findings = without_gaps(report)
     for group in in_incident_order(report):
         block, severity = group.results, group.severity
@@ -166,11 +165,11 @@ def _write_quietly(page: Page, report: Report, options: RenderOptions) -> None:
         if len(shown) < len(block):
             page.unwrapped(f"{severity.value} {block[0].rule.code} and {len(block) - len(shown):,} more")
     subjects = {result.finding.subject for result in gap_findings}
-    untold = [gap for gap in gaps_in_order(report.gaps) if gap.requested and gap.subject not in subjects]
-    for gap in untold[: options.max_examples or None]:
+    not_in_findings = [gap for gap in gaps_in_order(report.gaps) if gap.requested and gap.subject not in subjects]
+    for gap in not_in_findings[: options.max_examples or None]:
         page.unwrapped(f"not seen {gap.subject.label}: {gap.reason}")
-    if options.max_examples and len(untold) > options.max_examples:
-        page.unwrapped(f"not seen and {len(untold) - options.max_examples:,} more")
+    if options.max_examples and len(not_in_findings) > options.max_examples:
+        page.unwrapped(f"not seen and {len(not_in_findings) - options.max_examples:,} more")
     for result in with_outcome(report.results, Outcome.ERROR):
         page.unwrapped(f"check failed {result.rule.code}: {result.finding.message}")
 
@@ -189,7 +188,7 @@ def _write_suppressed(page: Page, report: Report, options: RenderOptions) -> Non
 
 
 def _write_existing(page: Page, report: Report, options: RenderOptions) -> None:
-    """Findings that the change does not touch, a line each: a reader of a gate wants to know of them, not read them."""
+    """Write a line for each finding that existed before the change; they do not fail a gate."""
     results = by_urgency(result for result in report.suppressed() if result.existing)
     if not results:
         return
@@ -224,11 +223,12 @@ def _outcome(verdict: RuleVerdict) -> str:
 
 
 def _words(outcome: Outcome) -> str:
+    """`not evaluated` for `not_evaluated`."""
     return outcome.value.replace("_", " ")
 
 
 def write_traffic(page: Page, traffic: tuple[TrafficSummary, ...]) -> None:
-    """A section, nothing where no capture has NATS in it."""
+    """Write a section for each capture with NATS traffic."""
     for summary in traffic:
         page.blank()
         page.line((f"Traffic in {summary.capture}", "bold"))

@@ -24,6 +24,9 @@ from jsdoctor.render.wording import quantity, share, to_the_second_us
 _MIN_POINTS = 5
 """Fewer points are no curve: the findings have the values."""
 _STREAMS_SHOWN = 12
+_HIGH, _FULL = 0.8, 0.95
+_COLOURS = 6
+"""How many colours the style sheet has for leaders."""
 
 WIDTH, HEIGHT = 560, 180
 LEFT, RIGHT, TOP, BOTTOM = 8, 8, 14, 24
@@ -127,9 +130,12 @@ def charts(picture: Picture) -> Charts:
         ("Messages delivered per second", "by consumer, between snapshots", picture.delivered_rates),
         ("Redelivered, not acknowledged", "messages, by consumer", picture.redeliveries),
     )
-    long = ((title, note, [one for one in series if len(one.points) >= _MIN_POINTS]) for title, note, series in every)
+    drawable = (
+        (title, note, [one_series for one_series in series if len(one_series.points) >= _MIN_POINTS])
+        for title, note, series in every
+    )
     return Charts(
-        lines=tuple(_lines(title, note, series) for title, note, series in long if series),
+        lines=tuple(_lines(title, note, series) for title, note, series in drawable if series),
         bars=tuple(map(_bar, picture.usages)),
         whiskers=_whiskers(picture.clocks),
         spreads=_spreads(picture.ack_latencies),
@@ -178,7 +184,7 @@ def _lines(title: str, note: str, series: Sequence[ChartSeries]) -> LineChart:
 
 
 def _path(places: Sequence[tuple[float, float]]) -> str:
-    """Through the places; a single one becomes a short stroke, so that it can be seen."""
+    """The SVG path through the places; a single place becomes a short stroke, so that it is visible."""
     if len(places) == 1:
         x, y = places[0]
         return f"M{x - 3} {y}L{x + 3} {y}"
@@ -187,7 +193,7 @@ def _path(places: Sequence[tuple[float, float]]) -> str:
 
 def _bar(usage: Usage) -> Bar:
     part = usage.used / usage.limit
-    grade = "ok" if usage.rolls else "full" if part >= 0.95 else "high" if part >= 0.8 else "ok"
+    grade = "ok" if usage.rolls or part < _HIGH else "high" if part < _FULL else "full"
     label = f"{share(part)} · {quantity(usage.used, usage.unit)} of {quantity(usage.limit, usage.unit)}"
     what = f"{usage.what}, discards old" if usage.rolls else usage.what
     return Bar(usage.name, what, round(min(part, 1) * 100, 1), grade, label)
@@ -196,10 +202,10 @@ def _bar(usage: Usage) -> Bar:
 def _whiskers(clocks: Sequence[ClockOffset]) -> tuple[Whisker, ...]:
     if not clocks:
         return ()
-    reach = max(max(abs(clock.low_ns), abs(clock.high_ns)) for clock in clocks) or 1
+    span_ns = max(max(abs(clock.low_ns), abs(clock.high_ns)) for clock in clocks) or 1
 
     def place(value: int) -> float:
-        return round(50 + value / reach * 48, 2)
+        return round(50 + value / span_ns * 48, 2)
 
     return tuple(
         Whisker(
@@ -238,15 +244,15 @@ def _leaders(leaders: Sequence[Leader]) -> tuple[tuple[str, tuple[Band, ...]], .
     if not leaders:
         return ()
     begin, end = min(leader.start_us for leader in leaders), max(leader.end_us for leader in leaders)
-    reach = max(end - begin, 1)
+    span_ns = max(end - begin, 1)
     numbers = {name: number for number, name in enumerate(sorted({leader.server for leader in leaders}))}
     groups: dict[str, list[Band]] = {}
     for leader in leaders:
         band = Band(
-            round((leader.start_us - begin) / reach * 100, 2),
-            round(max((leader.end_us - leader.start_us) / reach * 100, 0.6), 2),
+            round((leader.start_us - begin) / span_ns * 100, 2),
+            round(max((leader.end_us - leader.start_us) / span_ns * 100, 0.6), 2),
             leader.server,
-            numbers[leader.server] % 6,
+            numbers[leader.server] % _COLOURS,
             f"{leader.server} from {to_the_second_us(leader.start_us)} to {to_the_second_us(leader.end_us)}",
         )
         groups.setdefault(leader.group, []).append(band)

@@ -29,16 +29,16 @@ _TEMPLATES = PackageLoader("jsdoctor.render.html")
 @cache
 def environment() -> Environment:
     """Loads `jsdoctor/render/html/templates`, wherever the package is installed."""
-    made = Environment(
+    configured = Environment(
         loader=_TEMPLATES,
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_harmless,
+        finalize=_printable_text,
         keep_trailing_newline=True,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {
+    configured.filters |= {
         "quantity": quantity,
         "second": to_the_second,
         "moment": to_the_second_us,
@@ -49,7 +49,7 @@ def environment() -> Environment:
         "setting": setting_text,
         "needed": with_login,
     }
-    return made
+    return configured
 
 
 def plain_page(template: str, options: RenderOptions, **values: object) -> str:
@@ -71,7 +71,7 @@ def plain_page(template: str, options: RenderOptions, **values: object) -> str:
 
 
 def policy(style: str, script: str) -> str:
-    """Nothing is loaded, sent or framed; of styles and scripts only those of this file run."""
+    """The Content-Security-Policy: nothing is loaded or sent, and only this file's style and script run."""
     return (
         f"default-src 'none'; style-src {digest(style)}; script-src {digest(script)}; "
         "base-uri 'none'; form-action 'none'"
@@ -79,7 +79,7 @@ def policy(style: str, script: str) -> str:
 
 
 def asset(name: str) -> Markup:
-    """A style sheet or script of the package as it stands: ASCII, so that no encoding changes its digest."""
+    """A style sheet or script of the package. Both are ASCII, so that no encoding changes their digests."""
     return Markup(_TEMPLATES.get_source(environment(), name)[0])  # noqa: S704 - a file of this package
 
 
@@ -88,7 +88,7 @@ def digest(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
-def _harmless(value: object) -> object:
+def _printable_text(value: object) -> object:
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
@@ -107,12 +107,12 @@ class RulePage(msgspec.Struct, frozen=True):
 
 
 def rule_pages(report: Report) -> list[RulePage]:
-    """Of the rules that found something, by code."""
+    """The pages of the rules with findings, by code."""
     return pages_of({result.rule.code: result.rule for result in report.failures()})
 
 
 def pages_of(rules: Mapping[str, Rule]) -> list[RulePage]:
-    """The pages of these rules, by code; of very many only the first."""
+    """The pages of these rules, by code; at most `_PAGES_SHOWN`."""
     shown = dict(sorted(rules.items())[:_PAGES_SHOWN])
     return [_page(rule, frozenset(shown)) for rule in shown.values()]
 

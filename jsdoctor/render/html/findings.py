@@ -16,7 +16,7 @@ from jsdoctor.render.wording import on_the_day, to_the_second
 ROWS_SHOWN = 1500
 """More rows make a page of megabytes; what is left out is counted, and the JSON report has it."""
 
-_ALIKE_SHOWN = 3
+_UNFOLDED_PER_INCIDENT = 3
 """Findings of one incident that are shown before the rest is hidden."""
 _EVIDENCE_SHOWN = 8
 
@@ -52,14 +52,16 @@ class FindingRow(msgspec.Struct, frozen=True, kw_only=True):
 
 def rows(report: Report) -> list[FindingRow]:
     """The findings in the order of the incidents."""
-    made: list[FindingRow] = []
+    finding_rows: list[FindingRow] = []
     for number, incident in enumerate(incidents_of(report), 1):
-        why = {id(consequence.result): explanation(consequence) for consequence in incident.consequences}
+        explanations = {id(consequence.result): explanation(consequence) for consequence in incident.consequences}
         for place, result in enumerate(incident.results, 1):
-            if len(made) == ROWS_SHOWN:
-                return made
-            more = len(incident.results) - place if place == _ALIKE_SHOWN else 0
-            row = replace(_row(number, result, why.get(id(result), "")), more=more, fold=place > _ALIKE_SHOWN)
+            if len(finding_rows) == ROWS_SHOWN:
+                return finding_rows
+            more = len(incident.results) - place if place == _UNFOLDED_PER_INCIDENT else 0
+            row = replace(
+                _row(number, result, explanations.get(id(result), "")), more=more, fold=place > _UNFOLDED_PER_INCIDENT
+            )
             if not row.explanation:
                 row = replace(row, key=incident.severity.rank, severity=incident.severity.value)
             if place == 1:
@@ -67,13 +69,13 @@ def rows(report: Report) -> list[FindingRow]:
                 row = replace(row, impact=impact, first=row.commands[:1], commands=row.commands[1:])
             if result.finding.first_seen:
                 row = replace(row, since=on_the_day(result.finding.first_seen, report.started))
-            made.append(row)
-    return made
+            finding_rows.append(row)
+    return finding_rows
 
 
-def _row(number: int, result: Result, why: str) -> FindingRow:
+def _row(number: int, result: Result, explanations: str) -> FindingRow:
     finding, rule = result.finding, result.rule
-    first, last = _shown(finding.first_seen), _shown(finding.last_seen)
+    first, last = _second_text(finding.first_seen), _second_text(finding.last_seen)
     return FindingRow(
         key=result.severity.rank,
         incident=number,
@@ -91,9 +93,9 @@ def _row(number: int, result: Result, why: str) -> FindingRow:
         fold=False,
         more=0,
         when=f"{first or '?'} to {last}" if last and last != first else "",
-        explanation=why,
+        explanation=explanations,
         evidence=tuple(
-            (observation.source, observation.path, compact(observation.value), _shown(observation.at))
+            (observation.source, observation.path, compact(observation.value), _second_text(observation.at))
             for observation in finding.evidence[:_EVIDENCE_SHOWN]
         ),
         more_evidence=max(0, len(finding.evidence) - _EVIDENCE_SHOWN),
@@ -101,5 +103,5 @@ def _row(number: int, result: Result, why: str) -> FindingRow:
     )
 
 
-def _shown(moment: datetime | None) -> str:
+def _second_text(moment: datetime | None) -> str:
     return to_the_second(moment) if moment else ""

@@ -113,7 +113,7 @@ class EventRow(msgspec.Struct, frozen=True, kw_only=True):
     place: str
 
 
-class _Places:
+class _LineIndex:
     """Lines of logs, each once: many events refer to the same."""
 
     def __init__(self) -> None:
@@ -130,7 +130,7 @@ class _Places:
 
 def timeline_json(timeline: Timeline) -> Markup:
     """The data, safe inside of a script element: no `<` can end it."""
-    places = _Places()
+    places = _LineIndex()
     document = {
         "lanes": [
             {
@@ -156,7 +156,7 @@ def event_rows(timeline: Timeline) -> list[EventRow]:
     return [_row(name, event) for name, event in shown]
 
 
-def _event(event: TimelineEvent, places: _Places) -> dict[str, object]:
+def _event(event: TimelineEvent, places: _LineIndex) -> dict[str, object]:
     return {
         "k": event.kind,
         "l": printable(shortened(event.label, _LABEL_CHARACTERS)),

@@ -19,7 +19,8 @@ from jsdoctor.render.wording import rfc3339
 SCHEMA = "jsdoctor.watch/v1"
 _SLACK_LINES = 20
 _SLACK_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
-_MIN_LIFE = timedelta(minutes=5)
+_CHECKS_TO_EXPIRE = 4
+_MIN_ALERT_LIFE = timedelta(minutes=5)
 
 
 class Notification(msgspec.Struct, frozen=True):
@@ -78,7 +79,7 @@ def _alerts(notification: Notification) -> list[dict[str, object]]:
     Alertmanager drops alerts that are not repeated: open findings are sent after each check, and expire four checks
     later.
     """
-    until = notification.at + max(timedelta(seconds=4 * notification.every_s), _MIN_LIFE)
+    until = notification.at + max(timedelta(seconds=_CHECKS_TO_EXPIRE * notification.every_s), _MIN_ALERT_LIFE)
     alerts = [_alert(notification, result, began, until) for result, began in notification.open]
     resolved = [change for change in notification.changes if change.kind is ChangeKind.RESOLVED]
     return alerts + [_alert(notification, change.result, change.appeared, change.at) for change in resolved]

@@ -58,12 +58,12 @@ class ScreenView(msgspec.Struct, frozen=True, kw_only=True):
         """Those of the newest report that the filter leaves, in the order that is selected."""
         words = self.filter.lower().split()
         every = self.report.incidents if self.report else ()
-        left = [incident for incident in every if all(word in _searched(incident) for word in words)]
+        matching = [incident for incident in every if all(word in _searched(incident) for word in words)]
         if self.order is Order.SINCE:
-            left.sort(key=self._appeared, reverse=True)
+            matching.sort(key=self._appeared, reverse=True)
         elif self.order is Order.WHERE:
-            left.sort(key=lambda incident: names_of(incident.causes))
-        return tuple(left)
+            matching.sort(key=lambda incident: names_of(incident.causes))
+        return tuple(matching)
 
     def oldest(self, incident: Incident) -> OpenFinding | None:
         """The finding of an incident that has been there longest; None if the watch remembers none of them."""

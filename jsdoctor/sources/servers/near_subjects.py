@@ -15,8 +15,8 @@ from typing import TypeVar
 import msgspec
 
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
-from jsdoctor.model.near_subjects import Nearness, NearSubject, nearness, with_deeper
-from jsdoctor.model.stream_room import full_in_doubt
+from jsdoctor.model.near_subjects import Nearness, NearSubject, nearness, with_all_depths
+from jsdoctor.model.stream_room import may_have_full_subjects
 from jsdoctor.model.subjects import subject_contains
 from jsdoctor.replies.decoding import ConsumerReply, ReplyError, decode
 from jsdoctor.replies.jsz import ListPage, read_consumers, read_streams
@@ -49,7 +49,9 @@ async def ask_near_subjects(asker: Asker, prefix: str, samples: Sequence[Sample]
     for consumer in _newest_consumers(samples):
         if _in_doubt(consumer):
             filters[consumer.stream_name] |= set(consumer.config.filters)
-    limits = {name: s.config.max_msgs_per_subject for name, s in streams.items() if full_in_doubt(s.config, s.state)}
+    limits = {
+        name: s.config.max_msgs_per_subject for name, s in streams.items() if may_have_full_subjects(s.config, s.state)
+    }
     wanted = [name for name in sorted({*filters, *limits}) if name in states and states[name].messages]
     buckets = [name for name in sorted(states) if name.startswith("OBJ_") and states[name].messages]
     small = [name for name in wanted if states[name].num_subjects <= MAX_SUBJECTS][:MAX_STREAMS]
@@ -114,7 +116,7 @@ def stored_filter(filter_: str, counts: Mapping[str, int]) -> StoredFilter:
     """The result kept for a filter: how many messages match, and a few subjects that nearly do."""
     matching = _messages(filter_, counts)
     near = [NearSubject(s, number, how) for s, number in counts.items() if (how := nearness(filter_, s))]
-    if (wider := with_deeper(filter_)) and (deeper := _messages(wider, counts) - matching):
+    if (wider := with_all_depths(filter_)) and (deeper := _messages(wider, counts) - matching):
         near.append(NearSubject(wider, deeper, Nearness.DEPTH))
     near.sort(key=lambda subject: (-subject.messages, subject.subject))
     return StoredFilter(filter_, matching, tuple(near[:_MAX_NEAR]))
