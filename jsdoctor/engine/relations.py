@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Finding, Subject
+from jsdoctor.model.logins import account_of
 from jsdoctor.model.report import Result
 from jsdoctor.model.rule import Relation
 from jsdoctor.model.server import Servers
@@ -98,8 +99,8 @@ class Relations:
         if link is Relation.MOMENT:
             yield _MOMENT
         elif link is Relation.ACCOUNT:
-            if subject.account:
-                yield ("account", subject.account)
+            if account := account_of(subject):
+                yield ("account", account)
         else:
             yield from (("domain", domain) for domain in self._domains_of(finding))
 

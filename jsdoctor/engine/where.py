@@ -303,11 +303,12 @@ def _removed_by(stream: Stream) -> str:
         age = stream.at - state.first_ts
         if age >= timedelta(microseconds=config.max_age_ns * _MAX_AGE_SHARE / 1_000):
             causes.append(f"expired (max_age {span(config.max_age_ns)})")
-    if 0 < config.max_msgs <= state.messages:
+    evicts = config.discard != "new"
+    if evicts and 0 < config.max_msgs <= state.messages:
         causes.append(f"evicted by max_msgs {config.max_msgs:,}")
-    if 0 < config.max_bytes <= state.bytes + _MESSAGES_OF_ROOM * state.bytes / max(state.messages, 1):
+    if evicts and 0 < config.max_bytes <= state.bytes + _MESSAGES_OF_ROOM * state.bytes / max(state.messages, 1):
         causes.append(f"evicted by max_bytes {config.max_bytes:,}")
-    if config.max_msgs_per_subject > 0:
+    if config.max_msgs_per_subject > 0 and not config.discard_new_per_subject:
         causes.append(f"replaced by newer ones of its subject (max_msgs_per_subject {config.max_msgs_per_subject:,})")
     if config.allow_msg_ttl:
         causes.append("expired by a TTL of its own")

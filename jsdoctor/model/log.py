@@ -319,7 +319,7 @@ class Occurrence(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         if stream:
             return Subject(kind="stream", name=stream, account=account)
         if account:
-            return Subject(kind="account", account=account)
+            return Subject(kind="account", name=account)
         return Subject(kind="server", name=self.value("server") or self.logged_by)
 
     def between(self, start_us: int, end_us: int) -> int:

@@ -95,7 +95,7 @@ HOLDS = {
     Relation.MEMBER: Pair(stream("ORDERS"), server("n3"), (ORDERS,)),
     Relation.ORIGIN: Pair(stream("COPY"), stream("ORDERS"), (ORDERS, COPY)),
     Relation.REMOTE: Pair(stream("COPY"), Subject(kind="cluster"), (FAR_COPY,)),
-    Relation.ACCOUNT: Pair(Subject(kind="account", account="APP"), stream("ORDERS")),
+    Relation.ACCOUNT: Pair(Subject(kind="account", name="APP"), stream("ORDERS")),
     Relation.DOMAIN: Pair(server("n1"), server("n3"), (ORDERS, SITE)),
     Relation.MOMENT: Pair(CLIENT, server("n3"), (), (NOW - HOUR, NOW - HOUR)),
 }
@@ -113,7 +113,7 @@ DOES_NOT: dict[Relation, tuple[Pair, ...]] = {
     Relation.ORIGIN: (Pair(stream("COPY"), stream("OTHER"), (ORDERS, OTHER, COPY)),),
     Relation.REMOTE: (Pair(stream("COPY"), Subject(kind="cluster"), (ORDERS, COPY)),),
     Relation.ACCOUNT: (
-        Pair(Subject(kind="account", account="APP"), Subject(kind="stream", name="ORDERS", account="SHOP")),
+        Pair(Subject(kind="account", name="APP"), Subject(kind="stream", name="ORDERS", account="SHOP")),
     ),
     Relation.DOMAIN: (Pair(server("n1"), server("s1"), (ORDERS, SITE)),),
     Relation.MOMENT: (

@@ -76,7 +76,7 @@ def _judge_declared(servers: DeclaredServers) -> Iterator[Finding]:
     size = servers.get("servers")
     if not servers.get("clustered") or (servers.what == "container" and size is None):
         return
-    if not isinstance(size, int):
+    if not isinstance(size, int) or size < 1:
         yield unknown(servers.subject, _UNCOUNTED, _COUNT_IT)
         return
     spare, budget = size - (size // 2 + 1), servers.get("max_unavailable")

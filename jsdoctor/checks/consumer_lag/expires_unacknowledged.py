@@ -89,8 +89,11 @@ def _fault(config: ConsumerConfig, max_age_ns: int, retention: str) -> tuple[Sev
         return None
     if max_age_ns <= config.ack_wait_ns:
         return (*_no_second_delivery(config, max_age_ns, retention), config.ack_wait_ns)
-    # Without a limit of deliveries all steps are taken, the last one again and again.
-    last_ns = sum(config.backoff_ns[: config.max_deliver - 1] if config.max_deliver > 0 else config.backoff_ns)
+    last_ns = sum(config.backoff_ns)
+    if config.backoff_ns and config.max_deliver > 0:
+        # The last step is taken again and again; without a limit of deliveries, the end of the steps counts.
+        steps, redeliveries = config.backoff_ns, config.max_deliver - 1
+        last_ns = sum(steps[:redeliveries]) + steps[-1] * max(redeliveries - len(steps), 0)
     if max_age_ns > last_ns:
         return None
     message = (

@@ -144,7 +144,7 @@ def filter_matches_nothing_declared(manifests: Manifests, snapshots: SnapshotSer
             yield failed(
                 consumer.subject,
                 f"filter {unmatched[0]!r} lies outside the subjects of the stream"
-                f" ({', '.join(stream.subjects[:_SHOWN])}): the server accepts it and no message will ever match"
+                f" ({_listed(stream.subjects)}): the server accepts it and no message will ever match"
                 f"{did_you_mean(unmatched[0], [_filled(subject, unmatched[0]) for subject in stream.subjects])}",
                 consumer.at("filter_subject", "filter_subjects").shows(f"filter: {unmatched[0]}"),
             )

@@ -66,13 +66,14 @@ def _paused(stream: Stream, consumer: Consumer) -> Finding:
     """
     keeps = stream.config.retention != "limits" and consumer.num_pending > 0
     refuses = keeps and refuses_when_full(stream) and any(fill.no_room for fill in storage_fills(stream))
-    expires = consumer.num_pending > 0 and 0 < stream.config.max_age_ns < consumer.pause_remaining_ns
+    left_ns = _left_of_max_age_ns(stream, consumer) if consumer.num_pending > 0 else None
     holds = keeps and consumer.pause_remaining_ns > _DAY_NS
     cost = ", and the stream keeps all that comes until then" if holds else ""
     if refuses:
         cost = ", which fill the stream: it refuses publishers"
-    elif expires:
-        cost = f", which expire before that (max_age {span(stream.config.max_age_ns)})"
+    elif left_ns is not None and left_ns < consumer.pause_remaining_ns:
+        which = "which" if stream.config.max_age_ns < consumer.pause_remaining_ns else "the oldest of which"
+        cost = f", {which} expire before that (max_age {span(stream.config.max_age_ns)})"
     return failed(
         consumer.subject,
         f"the consumer is paused for another {span(consumer.pause_remaining_ns)} and delivers nothing, "
@@ -83,3 +84,13 @@ def _paused(stream: Stream, consumer: Consumer) -> Finding:
         severity=Severity.WARNING if cost else Severity.INFO,
         remedy={"action": "consumer.resume"},
     )
+
+
+def _left_of_max_age_ns(stream: Stream, consumer: Consumer) -> int | None:
+    """How soon a waiting message reaches max_age: by the age of the stream's first one, if that waits. None: never."""
+    max_age_ns, first_ts = stream.config.max_age_ns, stream.state.first_ts
+    if max_age_ns <= 0:
+        return None
+    if consumer.config.filters or first_ts is None or stream.state.first_seq <= consumer.delivered.stream_seq:
+        return max_age_ns
+    return max_age_ns - int((stream.at - first_ts).total_seconds() * 1e9)

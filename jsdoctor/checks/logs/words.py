@@ -40,7 +40,7 @@ def subject_of(fields: Mapping[str, str], logged_by: str) -> Subject:
     if stream:
         return Subject(kind="stream", name=stream, account=account)
     if account:
-        return Subject(kind="account", account=account)
+        return Subject(kind="account", name=account)
     return Subject(kind="server", name=fields.get("server", "") or logged_by)
 
 

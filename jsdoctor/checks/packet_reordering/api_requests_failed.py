@@ -29,7 +29,8 @@ def api_requests_failed(view: View, params: Params) -> Finding | None:
     count = sum(failure.count for failure in api.failures)
     missing = max((failure.count for failure in api.failures if failure.err_code in _NOT_FOUND), default=0)
     others = sum(failure.count for failure in api.failures if failure.err_code not in _NOT_FOUND)
-    often = others >= params.integer("errors") or missing >= params.integer("not_found")
+    errors, not_found = params.integer("errors"), params.integer("not_found")
+    by_missing = not others or (others < errors and missing >= not_found)
     return failed(
         view.subject,
         f"{count:,} of {api.requests:,} requests to the JetStream API failed:"
@@ -38,8 +39,8 @@ def api_requests_failed(view: View, params: Params) -> Finding | None:
             view,
             **{f"{failure.operation} {failure.err_code or failure.code}": failure.count for failure in api.failures},
         ),
-        severity=None if often else Severity.INFO,
-        measured=(count, params.integer("errors") if others else params.integer("not_found"), "count"),
+        severity=None if others >= errors or missing >= not_found else Severity.INFO,
+        measured=(missing, not_found, "count") if by_missing else (others, errors, "count"),
         between=period(*api.failures),
     )
 
@@ -71,14 +72,14 @@ def _recorded(read: StoredStream, client: Subject, refused: list[RecordedAdvisor
     count = sum(entry.count for entry in refused)
     others = [entry for entry in refused if entry.err_code not in (*_NOT_FOUND, *_EXISTS)]
     named = (others + [entry for entry in refused if entry not in others])[:_SHOWN]
-    often = sum(entry.count for entry in others) >= errors
+    unusual = sum(entry.count for entry in others)
     return failed(
         client,
         f"{count:,} requests of this client to the JetStream API were refused in a day, as stream {read.stream}"
         f" recorded: {'; '.join(map(_recorded_text, named))}",
         *(read.observed(f"{entry.operation} {entry.err_code}", entry.count) for entry in named),
-        severity=None if often else Severity.INFO,
-        measured=(count, errors, "count"),
+        severity=None if unusual >= errors else Severity.INFO,
+        measured=(unusual, errors, "count"),
         between=period(*refused),
     )
 

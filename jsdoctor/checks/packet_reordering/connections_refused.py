@@ -40,7 +40,8 @@ def _subject(end: SocketAddress) -> Subject:
 def _finding(attempts: Attempts, capture: str, params: Params) -> Finding:
     share = Share(attempts.failed, attempts.tried)
     often = share.reaches(params.number("warn"), params.integer("enough"))
-    flood = attempts.unanswered + attempts.unfinished >= params.integer("flood")
+    without_end = attempts.unanswered + attempts.unfinished
+    flood = without_end >= params.integer("flood")
     many = "1,000 or more" if attempts.clients >= _MAX_COUNTED else f"{attempts.clients:,}"
     return failed(
         _subject(attempts.server),
@@ -57,7 +58,9 @@ def _finding(attempts: Attempts, capture: str, params: Params) -> Finding:
             )
         ),
         severity=Severity.ERROR if flood else None if often else Severity.INFO,
-        measured=(attempts.failed, params.integer("flood") if flood else params.integer("enough"), "count"),
+        measured=(without_end, params.integer("flood"), "count")
+        if flood
+        else (attempts.failed, params.integer("enough"), "count"),
         between=period(attempts),
     )
 

@@ -94,6 +94,8 @@ def _finding_captured(subject: Subject, refused_by: list[RefusedBy], params: Par
     refusals = [refusal.refusal for refusal in refused_by]
     by_id = any(refusal.err_code == _WRONG_ID for refusal in refusals)
     severity: Severity | None = None
+    repeats, burst, rate = params.integer("repeats"), params.integer("burst"), _per_ten_minutes(refused_by)
+    measured: tuple[float, int, str] = (again, repeats, "count")
     if stored:
         view = max(refused_by, key=lambda refusal: refusal.refusal.after_stored).view
         cause = (
@@ -103,11 +105,12 @@ def _finding_captured(subject: Subject, refused_by: list[RefusedBy], params: Par
         cause = "; ".join(filter(None, (cause, network_faults(view))))
     elif by_id:
         cause = "the id of the last message was not the expected one; JSD713 explains what that can do"
-    elif again >= params.integer("repeats"):
+    elif again >= repeats:
         cause = (
             f"one expectation was refused {again:,} times: it probably tries again without reading where the stream is"
         )
-    elif _per_ten_minutes(refused_by) >= params.integer("burst"):
+    elif rate >= burst:
+        measured = (round(rate), burst, "count")
         cause = "writers contend for the same sequence"
     else:
         severity, cause = Severity.INFO, "two writers at once, which is ordinary where they read again and try again"
@@ -116,7 +119,7 @@ def _finding_captured(subject: Subject, refused_by: list[RefusedBy], params: Par
         f"{_publishes(count)} refused for an expected sequence or id ({refusals[0].description}): {cause}",
         *(value for refusal in refused_by for value in observed(refusal.view, **_figures(refusal))),
         severity=severity,
-        measured=(count, params.integer("repeats"), "count"),
+        measured=measured,
         between=period(*refusals),
         remedy={"action": "stream.inspect"} if subject.kind == "stream" else {},
     )

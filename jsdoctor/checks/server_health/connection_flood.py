@@ -70,7 +70,9 @@ def _full(server: Server, varz: Varz, closed: Sequence[ClientConnection], params
         server.observed("max_connections", varz.max_connections),
         *_closings(server, turned_away),
         severity=Severity.ERROR if full else None,
-        measured=(used, params.number("max_used" if full else "warn_used"), "ratio"),
+        measured=(len(turned_away), 0, "count")
+        if turned_away and used < params.number("max_used")
+        else (used, params.number("max_used" if full else "warn_used"), "ratio"),
     )
 
 

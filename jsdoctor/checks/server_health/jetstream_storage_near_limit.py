@@ -82,7 +82,7 @@ _CLIENT = ("client-account-storage-refused", "client-server-storage-refused")
 def _owner(fields: Mapping[str, str], logged_by: str) -> Subject:
     """Whose limit it is. `account` may hold the tier behind a blank."""
     account = fields.get("account", "")
-    return Subject(kind="account", account=account) if account else Subject(kind="server", name=logged_by)
+    return Subject(kind="account", name=account) if account else Subject(kind="server", name=logged_by)
 
 
 @check("server_health.storage_limit_logged", lines_of="any")

@@ -41,10 +41,12 @@ def pod_configuration(kubernetes: KubernetesFacts, servers: Servers, params: Par
             reason = "its configuration was changed just now, and it has not read it yet"
             yield unknown(pod.subject, reason, f"run the check again in {int(grace.total_seconds())} s")
         else:
-            yield _finding(kubernetes, pod, configuration, server)
+            yield _finding(kubernetes, pod, configuration, server, grace)
 
 
-def _finding(facts: KubernetesFacts, pod: ServerPod, configuration: PodConfiguration, server: Server) -> Finding:
+def _finding(
+    facts: KubernetesFacts, pod: ServerPod, configuration: PodConfiguration, server: Server, grace: timedelta
+) -> Finding:
     changed = configuration.changed or facts.at
     loaded = (server.varz.config_load_time if server.varz else None) or changed
     differing = [
@@ -59,7 +61,7 @@ def _finding(facts: KubernetesFacts, pod: ServerPod, configuration: PodConfigura
         facts.observed(f"configurations.{configuration.name}.changed", changed.isoformat()),
         server.observed("config_load_time", loaded.isoformat()),
         severity=None if differing else Severity.INFO,
-        measured=(int((facts.at - changed).total_seconds()), 0, "s"),
+        measured=(int((facts.at - changed).total_seconds()), int(grace.total_seconds()), "s"),
         remedy={"namespace": facts.namespace},
     )
 

@@ -69,14 +69,15 @@ def restarted_history(past: ServerPast) -> Iterator[Finding]:
                 yield passed(server.subject)
             continue
         since = past.samples[0].at
-        often = sum(1 for start in start_times[1:] if server.at - start <= _OFTEN_WITHIN) >= _OFTEN_STARTS
+        lately = sum(1 for start in start_times[1:] if server.at - start <= _OFTEN_WITHIN)
+        often = lately >= _OFTEN_STARTS
         yield failed(
             server.subject,
             f"it was started {times(restarts)} since {since:%Y-%m-%d %H:%M} UTC, last at"
             f" {start_times[-1]:%Y-%m-%d %H:%M:%S} UTC" + (": it does not stay up" if often else ""),
             *(server.observed("start", start) for start in start_times),
             severity=None if often else Severity.INFO,
-            measured=(restarts, _OFTEN_STARTS, "count"),
+            measured=(lately, _OFTEN_STARTS, "count"),
         )
 
 

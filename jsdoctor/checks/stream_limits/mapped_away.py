@@ -113,5 +113,5 @@ def _lossy_finding(stream: Stream, lossy: Sequence[_FoundMapping]) -> Finding:
         " dropped before the stream",
         *(account.observed(source) for source, account in lossy),
         severity=Severity.WARNING,
-        measured=(total, _ALL_PERCENT, "count"),
+        measured=(total / _ALL_PERCENT, 1.0, "ratio"),
     )

@@ -120,7 +120,7 @@ def near_limit_declared(manifests: Manifests, snapshots: SnapshotSeries | None, 
             + ("the server refuses the last of them (error 10026)" if is_exceeded else few),
             stream.shows("max_consumers", most),
             severity=Severity.ERROR if is_exceeded else Severity.WARNING,
-            measured=(len(names), most, "count"),
+            measured=(len(names), most, "count") if is_exceeded else (len(names) / most, warn_at, "ratio"),
         )
 
 
