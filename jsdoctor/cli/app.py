@@ -359,10 +359,12 @@ def diagnose(
         from jsdoctor.app.rulebook import open_rulebook
         from jsdoctor.cli.diagnose.run import run_diagnose
 
-        beside = given_texts(text or (), given["logs"] or (), open_rulebook().rules)
-        wanted = beside.added_to(wanted_evidence(given, files=beside.files))
+        texts = given_texts(text or (), given["logs"] or (), open_rulebook().rules)
+        wanted = texts.added_to(wanted_evidence(given, files=texts.files))
         return run_diagnose(
-            replace(request_from(DiagnoseRequest, given), text=beside.words, told=beside.told, wanted=wanted)
+            replace(
+                request_from(DiagnoseRequest, given), text=texts.words, problem_lines=texts.problem_lines, wanted=wanted
+            )
         )
 
     raise typer.Exit(guarded(work))
