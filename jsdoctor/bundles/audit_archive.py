@@ -76,8 +76,8 @@ def decode_archive(
     senders = Senders(replies)
     taken_at = _time_of_archive(manifest, read, senders, written)
     replies.gaps += lacking(manifest, {reply.artifact.node for reply in replies if reply.has_jetstream is False})
-    single_streams = ((artifact, read(artifact.member)) for artifact in manifest.of_type(STREAM_INFO))
-    jetstream = ArchivedJetStream(manifest, replies, senders, single_streams, taken_at)
+    singles = ((artifact, read(artifact.member)) for artifact in manifest.of_type(STREAM_INFO))
+    jetstream = ArchivedJetStream(manifest, replies, senders, singles, taken_at)
     bodies = (*_unchanged(replies, senders), *_connections(replies, senders), *jetstream.bodies())
     elapsed, earlier = jetstream.earlier()
     if not earlier:

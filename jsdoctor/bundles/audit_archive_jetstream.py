@@ -56,7 +56,7 @@ class _AccountId(msgspec.Struct, frozen=True):
 
 
 class ArchivedJetStream:
-    """The JetStream part of an archive. `single_streams`: artifacts with one stream of one server, and their contents.
+    """The JetStream part of an archive. `singles`: artifacts with one stream of one server, and their contents.
 
     Gaps are added to those of `replies`.
     """
@@ -66,7 +66,7 @@ class ArchivedJetStream:
         manifest: ArchiveManifest,
         replies: Replies,
         senders: Senders,
-        single_streams: Iterable[tuple[Artifact, bytes]],
+        singles: Iterable[tuple[Artifact, bytes]],
         taken_at: datetime,
     ) -> None:
         self._taken_at = taken_at
@@ -78,7 +78,7 @@ class ArchivedJetStream:
             self._jsz_fields[node] = pages[0][1]
             self._members[node] = pages[0][0].artifact.member
             self._accounts[node] = self._accounts_on(node, pages)
-        self._single = list(self._read_streams(single_streams, self._account_names()))
+        self._single = list(self._read_streams(singles, self._account_names()))
         self._listed = [
             copy for accounts in self._accounts.values() for account in accounts for copy in account.streams or ()
         ]
@@ -178,10 +178,8 @@ class ArchivedJetStream:
             names[account_id.id or account_id.name] = account_id.name
         return names
 
-    def _read_streams(
-        self, single_streams: Iterable[tuple[Artifact, bytes]], names: dict[str, str]
-    ) -> Iterator[ArchivedCopy]:
-        for artifact, content in single_streams:
+    def _read_streams(self, singles: Iterable[tuple[Artifact, bytes]], names: dict[str, str]) -> Iterator[ArchivedCopy]:
+        for artifact, content in singles:
             account, node = names.get(artifact.account, artifact.account), self._senders.node(artifact.node)
             try:
                 yield stream_copy(account, node, msgspec.Raw(content))
@@ -321,9 +319,9 @@ def _is_present(fields: Fields, key: str) -> bool:
     return value is not None and bytes(memoryview(value)[:4]) != b"null"
 
 
-def better_single(in_jsz: Iterable[ArchivedCopy], single_streams: Iterable[ArchivedCopy]) -> set[StreamKey]:
+def better_single(in_jsz: Iterable[ArchivedCopy], singles: Iterable[ArchivedCopy]) -> set[StreamKey]:
     """The streams whose separate replies, requested of all servers at once, show at least as much as JSZ."""
-    listed, asked = _by_key(in_jsz), _by_key(single_streams)
+    listed, asked = _by_key(in_jsz), _by_key(singles)
     return {key for key, copies in asked.items() if _quality(copies) >= _quality(listed.get(key, []))}
 
 

@@ -79,7 +79,7 @@ _SECTIONS: tuple[type[Any], ...] = (
 
 
 _HELP_ALL_KEY = "jsdoctor.whole_help"
-_OFTEN_USED = (
+_FREQUENT = (
     *("without", "each", "target", "accept", "wait", "server", "context", "select", "logs", "manifest", "bundle"),
     *("output", "format", "fail_on", "verbose"),
 )
@@ -101,9 +101,7 @@ class SectionedCommand(TyperCommand):
         for parameter in self.get_params(ctx):
             if record := parameter.get_help_record(ctx):
                 name = parameter.name or ""
-                sections.setdefault("Often used" if name in _OFTEN_USED else titles.get(name, "Other"), []).append(
-                    record
-                )
+                sections.setdefault("Often used" if name in _FREQUENT else titles.get(name, "Other"), []).append(record)
         sections["Other"] = sections.pop("Other", [])
         whole = ctx.meta.get(_HELP_ALL_KEY)
         for title, records in sections.items():
@@ -228,7 +226,7 @@ def takes(*groups: Group) -> Callable[[Callable[..., R]], Callable[..., R]]:
         own = list(signature.parameters.values())[1:]
         shared = [option for group in groups for option in _options_of(group)]
         names = {option.name for option in shared}
-        more = [_help_all] if len(names & set(_titles()) - set(_OFTEN_USED)) > _FEW_OTHERS else []
+        more = [_help_all] if len(names & set(_titles()) - set(_FREQUENT)) > _FEW_OTHERS else []
 
         def run(**values: Any) -> R:
             given = {name: value for name, value in values.items() if name in names}

@@ -86,9 +86,7 @@ def _mounting(
     names = {servers.config_map} if servers.config_map else {item.name for item in generated if path in item.paths}
     if names:
         config_mounts = [
-            mount
-            for mount in mounts
-            if mount.config_map in names and _same_namespace(mount.namespace, servers.namespace)
+            mount for mount in mounts if mount.config_map in names and _same_space(mount.namespace, servers.namespace)
         ]
     else:
         config_mounts = [mount for mount in mounts if mount.path == path]
@@ -127,7 +125,7 @@ def _joined(
     )
 
 
-def _same_namespace(first: str, second: str) -> bool:
+def _same_space(first: str, second: str) -> bool:
     """Whether two objects may share a namespace. One without may get any, by kustomize or `kubectl -n`."""
     return not first or not second or first == second
 
@@ -190,9 +188,7 @@ def sidecars(objects: Sequence[Tree]) -> Iterator[DeclaredSidecar]:
     for tree in objects:
         metadata = tree.get("metadata") if tree.text("kind") == "Pod" else tree.get("spec", "template", "metadata")
         namespace = tree.text("metadata", "namespace")
-        near = [
-            _json(service) for service in services if _same_namespace(namespace, service.text("metadata", "namespace"))
-        ]
+        near = [_json(service) for service in services if _same_space(namespace, service.text("metadata", "namespace"))]
         for pod, container, _, _ in _containers(tree):
             sidecar = sidecar_of(_json(metadata), _json(pod), _json(container), near, planned=True)
             if sidecar is not None:

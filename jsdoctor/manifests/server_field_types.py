@@ -97,9 +97,7 @@ def wrong_value(kind: str, node: Tree) -> str:
     if not is_right(node):
         return expected
     if kind in _URLS:
-        return next(
-            (f"Go takes this for no URL: {error}" for text in _literal_texts(node) if (error := url_error(text))), ""
-        )
+        return next((f"Go takes this for no URL: {error}" for text in _strings(node) if (error := url_error(text))), "")
     return ""
 
 
@@ -176,21 +174,20 @@ def _is_variable(node: Tree) -> bool:
     return isinstance(node.value, Variable)
 
 
-def _literal_texts(node: Tree) -> list[str]:
+def _strings(node: Tree) -> list[str]:
     """The texts of a value that is a text or a list of them, without those that variables give."""
     items = list(node.items()) if isinstance(node.value, list) else [node]
     return [item.value for item in items if isinstance(item.value, str)]
 
 
 def _subjects(node: Tree) -> bool:
-    return _texts(node) and all(map(is_subject, _literal_texts(node)))
+    return _texts(node) and all(map(is_subject, _strings(node)))
 
 
 def _queue_subjects(node: Tree) -> bool:
     """A subject, or a subject and the name of a queue group."""
     return _texts(node) and all(
-        is_subject(text) or (len(parts := text.split()) == 2 and all(map(is_subject, parts)))
-        for text in _literal_texts(node)
+        is_subject(text) or (len(parts := text.split()) == 2 and all(map(is_subject, parts))) for text in _strings(node)
     )
 
 
@@ -208,7 +205,7 @@ def _one_of(*words: str, ignore_case: bool = True) -> Callable[[Tree], bool]:
 
 def _list_of(words: frozenset[str]) -> Callable[[Tree], bool]:
     """A test for a list that is not empty and has only these words."""
-    return lambda node: _text_list(node) and node.value != [] and words.issuperset(_literal_texts(node))
+    return lambda node: _text_list(node) and node.value != [] and words.issuperset(_strings(node))
 
 
 def _handshake(node: Tree) -> bool:
@@ -322,7 +319,7 @@ _EXPECTED: dict[str, tuple[Callable[[Tree], bool], str]] = {
         f"{_SUITES}, and without allow_insecure_cipher_suites only of those that Go counts as secure",
     ),
     "pins": (
-        lambda node: _text_list(node) and all(map(re.compile("[A-Fa-f0-9]{64}").fullmatch, _literal_texts(node))),
+        lambda node: _text_list(node) and all(map(re.compile("[A-Fa-f0-9]{64}").fullmatch, _strings(node))),
         "a list of SHA-256 digests, of 64 hexadecimal digits each, is expected",
     ),
     "tls_version": (_one_of("1.2", "1.3"), 'the text "1.2" or "1.3" is expected'),
@@ -340,7 +337,7 @@ _EXPECTED: dict[str, tuple[Callable[[Tree], bool], str]] = {
     "public_key": (_public_key(*_PUBLIC), "a public nkey is expected"),
     "user_seed": (_user_seed, "the seed of a user (SU…) is expected"),
     "connections": (
-        lambda node: _texts(node) and _CONNECTIONS.issuperset(map(str.upper, _literal_texts(node))),
+        lambda node: _texts(node) and _CONNECTIONS.issuperset(map(str.upper, _strings(node))),
         f"kinds of connections are expected: {', '.join(sorted(_CONNECTIONS))}",
     ),
     "response": (

@@ -205,26 +205,22 @@ def _resources(tree: Tree) -> Iterator[_Planned]:
             if kind not in KINDS:
                 continue
             for name, body in named.entries():
-                known = {key: node for key, node in body.entries() if not _has_expression(node)}
+                known = {key: node for key, node in body.entries() if not _is_computed(node)}
                 unknown = frozenset(key for key, node in body.entries() if key not in known)
                 if reference := _stream_reference(body.get("stream_id")):
                     known["stream_id"] = Tree(reference, body.place)
                 stated = frozenset(known)
                 known = {key: Tree(value, body.place) for key, value in _DEFAULTS[kind].items()} | known
-                mistakes = tuple(argument_mistakes(kind, body, unknown, _TABLES[kind], body.place))
+                errors = tuple(argument_mistakes(kind, body, unknown, _TABLES[kind], body.place))
                 values = Tree(known, body.place)
-                yield _Planned(
-                    kind, f"{kind}.{name}", values, body.place, PlannedAction.KEPT, stated, unknown, mistakes
-                )
+                yield _Planned(kind, f"{kind}.{name}", values, body.place, PlannedAction.KEPT, stated, unknown, errors)
 
 
-def _has_expression(node: Tree) -> bool:
+def _is_computed(node: Tree) -> bool:
     """Whether a value is, or contains, an expression."""
     if isinstance(node.value, Variable):
         return True
-    return any(_has_expression(child) for _, child in node.entries()) or any(
-        _has_expression(item) for item in node.items()
-    )
+    return any(_is_computed(child) for _, child in node.entries()) or any(_is_computed(item) for item in node.items())
 
 
 def _stream_reference(node: Tree | None) -> str:

@@ -171,7 +171,7 @@ def compare_bytes(source: SeenPackets, target: SeenPackets, acked: int | None) -
         last = max(span.end for span in mine)
         arrived = max(low, min(high, last + ahead(acked, source.seqs[0] + last & MASK)))
     lost = lost_bytes = duplicated = 0
-    counts = [*_stretches(mine, theirs, low, arrived, least=1), *_stretches(mine, theirs, arrived, high)]
+    counts = [*_ranges(mine, theirs, low, arrived, least=1), *_ranges(mine, theirs, arrived, high)]
     for length, sent_times, came_times in counts:
         if sent_times > came_times:
             lost += (sent_times - came_times) * -(-length // full)
@@ -203,9 +203,7 @@ def _full_size(source: SeenPackets, target: SeenPackets) -> int:
     return max((size for size in usual if size <= _ETHERNET_FULL), default=0) or min(usual, default=_USUAL_FULL)
 
 
-def _stretches(
-    mine: list[_Span], theirs: list[_Span], low: int, high: int, least: int = 0
-) -> list[tuple[int, int, int]]:
+def _ranges(mine: list[_Span], theirs: list[_Span], low: int, high: int, least: int = 0) -> list[tuple[int, int, int]]:
     """Stretches of bytes: length, how often they were sent, how often they came, which was `least` times or more.
 
     Equal neighbours are one stretch.

@@ -26,7 +26,7 @@ _REQUIRED = ("code", "slug", "title", "check", "severity", "status")
 _CODE = re.compile(r"[A-Z]{2,8}[0-9]{3,4}")
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _FIELD = re.compile(r"[a-z][a-z0-9_]*")
-_MIN_LITERAL = 6
+_MIN_LEN = 6
 _LEVELS = ("FTL", "ERR", "WRN", "INF", "DBG", "TRC")
 
 
@@ -138,12 +138,8 @@ def _signature_problems(signature: Signature) -> Iterator[str]:
     """Problems that are found without a search; `signature_problems` of the logs searches."""
     if not _SLUG.fullmatch(signature.name):
         yield "its name must be lower-case words joined by hyphens"
-    if (
-        len(signature.contains) < _MIN_LITERAL
-        or not signature.contains.isascii()
-        or not signature.contains.isprintable()
-    ):
-        yield f"'contains' must be at least {_MIN_LITERAL} printable ASCII characters that stand in every matching line"
+    if len(signature.contains) < _MIN_LEN or not signature.contains.isascii() or not signature.contains.isprintable():
+        yield f"'contains' must be at least {_MIN_LEN} printable ASCII characters that stand in every matching line"
     if set(signature.contains) & set('<>&"\\'):
         yield "'contains' must be free of < > & \" and backslashes: container logs escape them"
     if len(set(signature.fields)) != len(signature.fields) or not all(map(_FIELD.fullmatch, signature.fields)):

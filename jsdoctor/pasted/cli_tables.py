@@ -19,7 +19,7 @@ from jsdoctor.pasted.tables import Table, cells_below
 from jsdoctor.replies.decoding import JszReply
 from jsdoctor.replies.unseen import unseen_fields
 
-_INCOMPLETE = frozenset({"", "config", "state", "cluster", "api", "meta_cluster", "slow_consumer_stats"})
+_PARTIAL = frozenset({"", "config", "state", "cluster", "api", "meta_cluster", "slow_consumer_stats"})
 _STATUS = re.compile(r"(\w+) \((\d{3})\)")
 _SLOW_COUNT = re.compile(r"([crgl]): ([\d,]+)")
 _SLOW_KINDS = {"c": "clients", "r": "routes", "g": "gateways", "l": "leafs"}
@@ -66,9 +66,7 @@ def _known_values(**values: Any) -> dict[str, Any]:
 
 
 def _server_document(endpoint: Endpoint, shape: Any, name: str, value: dict[str, Any]) -> RecognisedDocument:
-    return RecognisedDocument(
-        endpoint, Access.PASTED, value, server=name, unseen=unseen_fields(value, shape, _INCOMPLETE)
-    )
+    return RecognisedDocument(endpoint, Access.PASTED, value, server=name, unseen=unseen_fields(value, shape, _PARTIAL))
 
 
 def _server_list(table: Table) -> Iterator[Found]:
@@ -205,7 +203,7 @@ def _consumer_report(table: Table) -> Iterator[Found]:
 
 
 def _assets(value: dict[str, Any]) -> Iterator[Found]:
-    return found_in(Document(value, _INCOMPLETE | {"delivered", "ack_floor"}))
+    return found_in(Document(value, _PARTIAL | {"delivered", "ack_floor"}))
 
 
 def _cluster(text: str) -> dict[str, Any]:

@@ -17,9 +17,7 @@ from jsdoctor.model.kubernetes import KubernetesFacts, ServerContainer, ServerPo
 from jsdoctor.pasted.found import RecognisedDocument
 from jsdoctor.replies.kubernetes import server_pods
 
-_SERVER_NAME = re.compile(
-    r"(?:[a-z0-9]+-)*nats(?:-(?!box|exporter|surveyor|streaming|operator|account)[a-z0-9]+)*-\d+|nats"
-)
+_SERVER = re.compile(r"(?:[a-z0-9]+-)*nats(?:-(?!box|exporter|surveyor|streaming|operator|account)[a-z0-9]+)*-\d+|nats")
 """A table shows no image: servers are the numbered pods of a StatefulSet with `nats` in its name."""
 
 _BROKEN = frozenset(
@@ -81,7 +79,7 @@ def pods_of_events(events: Sequence[Json]) -> tuple[ServerPod, ...]:
             ended = ServerContainer(name="nats", ended="OOMKilled", ended_at=_last_seen(event), exit_code=137)
             server = f"nats-server on {name}"
             pods[server] = ServerPod(name=server, unready="its process was ended", container=ended)
-        elif kind == "Pod" and _SERVER_NAME.fullmatch(name):
+        elif kind == "Pod" and _SERVER.fullmatch(name):
             if reason in ("Started", "Scheduled"):
                 pods.pop(name, None)
             waiting = next((state for words, state in _EVENTS if words.search(message)), "")
@@ -113,7 +111,7 @@ def pods_of_rows(
     rows: Sequence[Mapping[str, str]], at: datetime
 ) -> tuple[RecognisedDocument | None, list[Mapping[str, str]]]:
     """The server pods whose row says whether they run, and the rows of all other pods."""
-    judged = [row for row in rows if _SERVER_NAME.fullmatch(row["name"]) and _is_conclusive(row)]
+    judged = [row for row in rows if _SERVER.fullmatch(row["name"]) and _is_conclusive(row)]
     pods = tuple(
         ServerPod(
             name=row["name"],

@@ -35,10 +35,8 @@ _SYSTEM_HINT = "look at the deployment with a login of the system account: jsdoc
 def unjudged_text(text: str) -> Iterator[Refused]:
     """Refuse, once each, the outputs of a text that no rule judges, with what to give instead."""
     if chart := _CHART.search(text):
-        resource, lacks = ("processor", "its cores") if chart[1] == "CPU" else ("memory", "its limit")
-        yield Refused(
-            f"the {resource} report of nats", f"it shows what each server uses, and not {lacks}", _SYSTEM_HINT
-        )
+        what, lacks = ("processor", "its cores") if chart[1] == "CPU" else ("memory", "its limit")
+        yield Refused(f"the {what} report of nats", f"it shows what each server uses, and not {lacks}", _SYSTEM_HINT)
     if match := _RTT.search(text):
         failed = "Failed to compute" in match[0] or re.search(r": failed\s*$", text, re.MULTILINE) is not None
         yield Refused(
@@ -90,7 +88,7 @@ def unjudged_document(value: Mapping[str, Any]) -> Iterator[Refused]:
 
 _MAX_LINE_LENGTH = 2_000
 _MAX_LINES = 100_000
-_MAX_SHOWN = 5
+_SHOWN = 5
 _NAME = re.compile(r"^[\s>]{0,8}Name: +([a-z0-9][a-z0-9.-]{0,252})\s*$")
 _FIELD = re.compile(r"^[\s>]*([A-Z][A-Za-z ]{2,30}): +(\S(?:.*\S)?)\s*$")
 _WARNING = re.compile(r"^[\s>]+Warning +(\S{1,80}) +(.{1,2000})$")
@@ -141,9 +139,7 @@ def _description(name: str, fields: set[str], incidents: list[str]) -> Iterator[
     else:
         return
     reported = list(dict.fromkeys(incidents))
-    shown = "; ".join(reported[:_MAX_SHOWN]) + (
-        f" and {len(reported) - _MAX_SHOWN} more" if len(reported) > _MAX_SHOWN else ""
-    )
+    shown = "; ".join(reported[:_SHOWN]) + (f" and {len(reported) - _SHOWN} more" if len(reported) > _SHOWN else "")
     yield Refused(
         f"the description of {what} {name} by kubectl",
         f"no rule judges {what}s; {shown or 'nothing in it is wrong'}",
@@ -151,9 +147,7 @@ def _description(name: str, fields: set[str], incidents: list[str]) -> Iterator[
     )
 
 
-_CHECK_RESULT = re.compile(
-    r"^[ \t>]*(OK|WARNING|CRITICAL|UNKNOWN) (\S{1,80})([^|\n]{0,500})(?:\| ?\w+=.*)?$", re.MULTILINE
-)
+_VERDICT = re.compile(r"^[ \t>]*(OK|WARNING|CRITICAL|UNKNOWN) (\S{1,80})([^|\n]{0,500})(?:\| ?\w+=.*)?$", re.MULTILINE)
 _AUDIT = re.compile(r"^[ \t>]*\[(\w[\w ]{1,20})\] \[([A-Z]{2,12}_\d{3})\] ", re.MULTILINE)
 _PASSED = frozenset({"PASS", "PASSED", "OK", "SKIP", "SKIPPED"})
 _READY = re.compile(r"(\d+)/(\d+)")
@@ -163,7 +157,7 @@ _ENDED = frozenset({"Completed", "Succeeded"})
 def verdicts_in(text: str) -> Iterator[Refused]:
     """Every verdict of a check, and one summary of an audit."""
     for status, name, rest in dict.fromkeys(
-        match.groups() for match in _CHECK_RESULT.finditer(text) if "| " in match[0] or "Crit:" in match[3]
+        match.groups() for match in _VERDICT.finditer(text) if "| " in match[0] or "Crit:" in match[3]
     ):
         words = rest.strip()
         yield Refused(
@@ -204,7 +198,7 @@ def kubernetes_tables(tables: Iterable[Table], at: datetime) -> Iterator[Recogni
 
 
 def _kubectl_table(what: str, bad: list[str], healthy: str, how: str) -> Refused:
-    shown = "; ".join(bad[:_MAX_SHOWN]) + (f" and {len(bad) - _MAX_SHOWN} more" if len(bad) > _MAX_SHOWN else "")
+    shown = "; ".join(bad[:_SHOWN]) + (f" and {len(bad) - _SHOWN} more" if len(bad) > _SHOWN else "")
     return Refused(f"the {what} of kubectl", f"the table says too little of them; {shown or healthy}", how)
 
 
@@ -220,4 +214,4 @@ def _pod_fault(row: Mapping[str, str]) -> str:
 
 
 def _codes_text(codes: list[str]) -> str:
-    return f" ({', '.join(codes[:_MAX_SHOWN])}{' and more' if len(codes) > _MAX_SHOWN else ''})" if codes else ""
+    return f" ({', '.join(codes[:_SHOWN])}{' and more' if len(codes) > _SHOWN else ''})" if codes else ""

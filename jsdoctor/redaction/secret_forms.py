@@ -59,14 +59,14 @@ _NAME = (
     rb"|(?:client)?secret[_-]?(?:access[_-]?)?key"
     rb"|(?:shared[_-]?)?(?:api|access|account|private|signing|encryption|cipher)[_-]?key))"
 )
-_NAME_PARTS = b"token pass pwd secret seed jwt authorization key"
+_PARTS = b"token pass pwd secret seed jwt authorization key"
 """Each `_NAME` has one of these."""
-_ASSIGNED = rb"[\\\"']*\s*[:=]\s*[\\\"']*"
-_NOT_A_REFERENCE = rb"(?!\[redacted:|\(not shown|<<|\$\{?[A-Z_]+\b|[{\[](?:[\s\"'\\{]|[\w-]+\s*[:=])"
-_NOT_A_REFERENCE += rb"|(?:yes|no|true|false|null|none|on|off)\b)(?:(?<=[\"'=])|(?![a-z]{1,9}\s+[a-z]))"
+_EQ = rb"[\\\"']*\s*[:=]\s*[\\\"']*"
+_REAL = rb"(?!\[redacted:|\(not shown|<<|\$\{?[A-Z_]+\b|[{\[](?:[\s\"'\\{]|[\w-]+\s*[:=])"
+_REAL += rb"|(?:yes|no|true|false|null|none|on|off)\b)(?:(?<=[\"'=])|(?![a-z]{1,9}\s+[a-z]))"
 """Not redacted already, no reference to a variable, no object that holds the value somewhere, no sentence."""
 _VALUE = rb"(?:(?<=\")[^\"\\]+|(?<=')[^'\\]+|[^\s\"',;\\&]+)"
-_NOT_A_WORD = rb"(?![a-z]{1,9}(?![^\s,.;:)]))(?![A-Z_]+(?![^\s,.;:)]))(?![<$\[{(.])"
+_OPAQUE = rb"(?![a-z]{1,9}(?![^\s,.;:)]))(?![A-Z_]+(?![^\s,.;:)]))(?![<$\[{(.])"
 """Not a word of a sentence, not the name of a value as in `--token TOKEN`."""
 
 
@@ -87,38 +87,23 @@ def _form(words: bytes, pattern: bytes) -> _Form:
 
 
 _BESIDE_A_NAME = (
-    _form(
-        _NAME_PARTS,
-        rb"(?i)(?<![a-z0-9_.-])("
-        + _NAME
-        + _ASSIGNED
-        + rb"(?:(?:bearer|basic|digest)\s+)?+)"
-        + _NOT_A_REFERENCE
-        + _VALUE,
-    ),
+    _form(_PARTS, rb"(?i)(?<![a-z0-9_.-])(" + _NAME + _EQ + rb"(?:(?:bearer|basic|digest)\s+)?+)" + _REAL + _VALUE),
     # After the form with a colon: of `JWT "token": "VALUE"` both names are followed by something in quotes.
-    _form(_NAME_PARTS, rb"(?i)(?<![a-z0-9_.-])(" + _NAME + rb"\s+\\?\")" + _NOT_A_REFERENCE + _VALUE),
+    _form(_PARTS, rb"(?i)(?<![a-z0-9_.-])(" + _NAME + rb"\s+\\?\")" + _REAL + _VALUE),
     _form(
         b"cred",
-        rb"((?i:(?<![a-z0-9_.-])(?:[a-z0-9_.-]*[_.-])?(?:credentials?|creds)"
-        + _ASSIGNED
-        + rb"))"
-        + _NOT_A_REFERENCE
-        + _NOT_A_WORD
-        + _VALUE,
+        rb"((?i:(?<![a-z0-9_.-])(?:[a-z0-9_.-]*[_.-])?(?:credentials?|creds)" + _EQ + rb"))" + _REAL + _OPAQUE + _VALUE,
     ),
-    _form(
-        b"--", rb"((?i:--(?:[a-z]+-)*(?:token|password|passwd|pass|secret|seed|jwt|api-key)\s+))" + _NOT_A_WORD + _VALUE
-    ),
+    _form(b"--", rb"((?i:--(?:[a-z]+-)*(?:token|password|passwd|pass|secret|seed|jwt|api-key)\s+))" + _OPAQUE + _VALUE),
     _form(b"pass", rb"((?i:\b(?:password|passwd|passphrase)\s+))(?=\S*[A-Za-z])(?=\S*\d)[^\s\"',;\\]{8,}"),
     _form(
         b"value",
-        rb"(?i)(\b(?:name|key)" + _ASSIGNED + rb"[a-z0-9_.-]*(?:password|passwd|pwd|token|secret|seed|jwt|creds|key)"
-        rb"[\\\"']*,?\s*[\\\"']*value" + _ASSIGNED + rb")" + _NOT_A_REFERENCE + _VALUE,
+        rb"(?i)(\b(?:name|key)" + _EQ + rb"[a-z0-9_.-]*(?:password|passwd|pwd|token|secret|seed|jwt|creds|key)"
+        rb"[\\\"']*,?\s*[\\\"']*value" + _EQ + rb")" + _REAL + _VALUE,
     ),
     _form(b"bearer", rb"(?i)(\bbearer\s+)[a-z0-9._~+/=-]{16,}"),
-    _form(b"auth", rb"(?i)(\bauth" + _ASSIGNED + rb")[a-z0-9+/]{16,}={0,2}"),
-    _form(b"sig", rb"(?i)(\b(?:x-amz-)?sig(?:nature)?" + _ASSIGNED + rb")[a-z0-9+/%_=-]{16,}"),
+    _form(b"auth", rb"(?i)(\bauth" + _EQ + rb")[a-z0-9+/]{16,}={0,2}"),
+    _form(b"sig", rb"(?i)(\b(?:x-amz-)?sig(?:nature)?" + _EQ + rb")[a-z0-9+/%_=-]{16,}"),
     _form(b"cookie", rb"(?i)(\b(?:set-)?cookie[\\\"']*\s*:\s*[\\\"']*)[^\s\"=;]{1,256}=[^\"\\\r\n]+"),
 )
 

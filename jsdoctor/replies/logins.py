@@ -154,9 +154,7 @@ def joined_assets(
                 for copy in account.streams
                 if copy.stream.config.name not in shown
             ]
-            consumers |= {
-                (label, s): stream_consumers for (_, s), stream_consumers in account.consumers.items() if s not in shown
-            }
+            consumers |= {(label, s): listed for (_, s), listed in account.consumers.items() if s not in shown}
             silent += [
                 _in_account(asset, label)
                 for asset in account.silent

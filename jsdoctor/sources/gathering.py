@@ -46,9 +46,7 @@ def gathered(
         require_linux()
     started = datetime.now(UTC)
     named = dict.fromkeys(server for login in logins for server in login.servers)
-    live = (
-        EvidenceOrigin("live", name, started) for name in (*(() if only_monitor else named), *_monitor_names(monitor))
-    )
+    live = (EvidenceOrigin("live", name, started) for name in (*(() if only_monitor else named), *_monitors(monitor)))
     origin = (*live, *(EvidenceOrigin("ntp", parse_ntp_host(host).text, started) for host in plan.ntp))
     tls = plan_tls(logins[0]).context if monitor else None
     problems: list[Problem] = []
@@ -99,7 +97,7 @@ def _with_exchanges(
     return tuple(added)
 
 
-def _monitor_names(monitor: Sequence[str]) -> list[str]:
+def _monitors(monitor: Sequence[str]) -> list[str]:
     """Monitoring addresses without their logins; those behind Kubernetes are one source, its namespace."""
     return [url.base for url in map(parse_monitor_url, monitor) if not url.socket]
 

@@ -27,18 +27,16 @@ class SelectedLogs(msgspec.Struct, frozen=True):
 
     @property
     def _with_service(self) -> list[tuple[LogFiles, EvidenceOrigin]]:
-        return [(source_logs, source_logs.service) for source_logs in self.files if source_logs.service is not None]
+        return [(logs, logs.service) for logs in self.files if logs.service is not None]
 
     @property
     def unread(self) -> tuple[Sample, ...]:
         """What each service did not send, as a sample without replies: secrets are taken out of samples."""
-        return tuple(Sample(service.collected_at, (), source_logs.gaps) for source_logs, service in self._with_service)
+        return tuple(Sample(service.collected_at, (), logs.gaps) for logs, service in self._with_service)
 
     def members(self, texts: Sequence[bytes]) -> list[CapturedLog]:
         """As members of a bundle. `texts` are theirs, without secrets."""
-        series = {
-            source_logs.names[path]: name for source_logs in self.files for path, name in source_logs.series.items()
-        }
+        series = {logs.names[path]: name for logs in self.files for path, name in logs.series.items()}
         members = []
         for number, (log, text) in enumerate(zip(self.logs, texts, strict=True), 1):
             note = LogNote(
@@ -63,17 +61,17 @@ class SelectedLogs(msgspec.Struct, frozen=True):
                 service.kind,
                 service.name,
                 service.collected_at,
-                words=scrub_line(source_logs.words),
-                incomplete=source_logs.incomplete,
+                words=scrub_line(logs.words),
+                incomplete=logs.incomplete,
                 gaps=clean.gaps,
             )
-            for (source_logs, service), clean in zip(self._with_service, unread, strict=True)
+            for (logs, service), clean in zip(self._with_service, unread, strict=True)
         )
 
 
 def select_logs(files: Sequence[LogFiles], need: Need, run: Run) -> SelectedLogs:
     """Read them and keep the lines that rules can use."""
-    if not any(source_logs.paths for source_logs in files):
+    if not any(logs.paths for logs in files):
         return SelectedLogs((), files)
     run.show("looking for logs")
     plan, cut = planned_logs(files, run)

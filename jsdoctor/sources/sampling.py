@@ -72,7 +72,7 @@ async def gather(
     while sources and len(samples) < plan.samples:
         await _wait_until(due_at, progress)
         sampled = sources
-        sample, begun_at = await _take_sample(sources, first, _numbered(progress, len(samples) + 1, plan.samples))
+        sample, begun_at = await _collect(sources, first, _numbered(progress, len(samples) + 1, plan.samples))
         due_at, first = begun_at + plan.interval_s, CollectionResult()
         samples.append(sample if samples else await _with_clocks(sample, clocks if plan.clocks else (), true_time))
         if connection and plan.ack_metrics and len(samples) == 1 and are_sampled(sample.exchanges):
@@ -80,18 +80,16 @@ async def gather(
             await listener.begin()
         sources = [source for source in sources if not source.exhausted]
     if samples:
-        samples[-1] = _with_results(
-            samples[-1], *await asyncio.gather(*(source.repeat(progress) for source in sampled))
-        )
+        samples[-1] = _extended(samples[-1], *await asyncio.gather(*(source.repeat(progress) for source in sampled)))
     if listener:
         await listener.into(received := CollectionResult())
-        samples[-1] = _with_results(samples[-1], received)
+        samples[-1] = _extended(samples[-1], received)
     if connection and samples:
-        samples[-1] = _with_results(samples[-1], await _follow_up(connection, samples, plan, js_api_prefix, progress))
+        samples[-1] = _extended(samples[-1], await _follow_up(connection, samples, plan, js_api_prefix, progress))
     if plan.scan and samples:
         seen = {exchange.access for sample in samples for exchange in sample.exchanges}
         reader = None if Access.SYSTEM in seen else connection
-        samples[-1] = _with_results(samples[-1], await _scan(reader, js_api_prefix, plan, progress))
+        samples[-1] = _extended(samples[-1], await _scan(reader, js_api_prefix, plan, progress))
     return tuple(samples)
 
 
@@ -126,7 +124,7 @@ async def _with_clocks(
     """The sample with the clocks of all servers, and the replies of NTP servers."""
     collection = CollectionResult()
     await asyncio.gather(*(read(sample.exchanges, collection) for read in clocks))
-    return _with_results(sample, collection, await true_time if true_time else CollectionResult())
+    return _extended(sample, collection, await true_time if true_time else CollectionResult())
 
 
 async def _scan(
@@ -143,7 +141,7 @@ async def _scan(
     return collection
 
 
-def _with_results(sample: Sample, *collections: CollectionResult) -> Sample:
+def _extended(sample: Sample, *collections: CollectionResult) -> Sample:
     exchanges = (exchange for collection in collections for exchange in collection.exchanges)
     gaps = (gap for collection in collections for gap in collection.gaps)
     return msgspec.structs.replace(sample, exchanges=(*sample.exchanges, *exchanges), gaps=(*sample.gaps, *gaps))
@@ -182,9 +180,7 @@ async def _source_of(
         return source, lambda sample, collection: clocks_of_account(asker, js_api_prefix, sample, collection)
 
 
-async def _take_sample(
-    sources: Iterable[LiveSource], first: CollectionResult, progress: Progress
-) -> tuple[Sample, float]:
+async def _collect(sources: Iterable[LiveSource], first: CollectionResult, progress: Progress) -> tuple[Sample, float]:
     """One sample of all sources at once, and when its last round of readings was begun."""
     taken_at = datetime.now(UTC)
     collections = [first, *await asyncio.gather(*(source.sample(progress) for source in sources))]

@@ -83,7 +83,7 @@ def _sequence_findings(
         return {}
     follower = None
     if collected.is_live and stream.from_leader and expected is not None and expected < stream.state.last_seq:
-        follower = asyncio.run(_message_after(wanted, judging, stream.name, expected + 1))
+        follower = asyncio.run(_message_at(wanted, judging, stream.name, expected + 1))
     return told_by(
         RefusedPublish(expected, operator_input.narrowing.msg_id, operator_input.actual_seq, follower), stream
     )
@@ -97,9 +97,7 @@ def _stream_named(evidence: EvidenceSet, name: str) -> Stream | None:
     return named[0] if len(named) == 1 else None
 
 
-async def _message_after(
-    wanted: EvidenceRequest, judging: Judging, stream: str, stream_seq: int
-) -> StoredMessage | None:
+async def _message_at(wanted: EvidenceRequest, judging: Judging, stream: str, stream_seq: int) -> StoredMessage | None:
     settings = resolve_connection(wanted.connection, judging.config)
     try:
         async with connect(settings) as connection:

@@ -44,7 +44,7 @@ REWRITTEN_LINES = 250_000
 """Maximum number of lines of a text that is rewritten."""
 
 _SERVER_TEXT = re.compile(r"\[(?:\x1b\[[\d;]*m)?(?:INF|WRN|ERR|FTL|DBG|TRC)|nats-server")
-_MAX_FRUITLESS = 5_000
+_MAX_VAIN = 5_000
 """After this many lines with server text in an unknown form, at most as many more as were readable are tried."""
 
 _CONTEXT_CHARACTERS = 64 << 10
@@ -111,7 +111,7 @@ class Rewriter:
         candidates = (
             line for line in rest.splitlines() if _SERVER_TEXT.search(line, 0, _MAX_LINE) or self._has_words(line)
         )
-        return self._any_known(self._undressed(plain(line)) for line in islice(candidates, _MAX_FRUITLESS))
+        return self._any_known(self._undressed(plain(line)) for line in islice(candidates, _MAX_VAIN))
 
     def _any_known(self, lines: Iterable[str]) -> bool:
         for line in lines:
@@ -142,9 +142,7 @@ class Rewriter:
     def _undressed(self, line: str) -> str:
         """See `undressed`. Lines that cannot hold anything known are left as they are, which is most of many texts."""
         front = line[:LINE_CAP]
-        if self._fruitless > _MAX_FRUITLESS + self._read_lines or not (
-            _SERVER_TEXT.search(front) or self._has_words(front)
-        ):
+        if self._fruitless > _MAX_VAIN + self._read_lines or not (_SERVER_TEXT.search(front) or self._has_words(front)):
             return line
         bare = undressed(front, self._year, self._knows)
         if not self._knows(bare):

@@ -7,7 +7,7 @@ from jsdoctor.packets.segment import ahead
 from jsdoctor.packets.tcp.acks import give_up
 from jsdoctor.packets.tcp.state import State
 
-_MIN_SENDINGS = 3
+_MIN_COPIES = 3
 """Minimum number of retransmissions after which the size of a packet may be the reason."""
 
 
@@ -70,9 +70,7 @@ def _stuck(state: State) -> tuple[int, int, int]:
     if state.peer.ack < 0 or state.next_offset is None:
         return 0, 0, 0
     position = state.next_offset + ahead(state.peer.ack, state.next_seq)
-    stuck = [
-        (start, item) for start, item in state.resent.items() if item.end > position and item.count >= _MIN_SENDINGS
-    ]
+    stuck = [(start, item) for start, item in state.resent.items() if item.end > position and item.count >= _MIN_COPIES]
     if not stuck:
         return 0, 0, 0
     length = min(min(item.end - start, state.full) for start, item in stuck)

@@ -25,12 +25,10 @@ async def monitored_clocks(
     secure = any(url.base.startswith("https://") for url in urls)
     verify = (tls or ssl.create_default_context()) if secure else False
     async with httpx2.AsyncClient(verify=verify, timeout=timeout_s, mounts=mounts_for(urls)) as client:
-        await asyncio.gather(*(_read_clock(client, url, timeout_s, collection) for url in urls))
+        await asyncio.gather(*(_measure(client, url, timeout_s, collection) for url in urls))
 
 
-async def _read_clock(
-    client: httpx2.AsyncClient, url: MonitorUrl, timeout_s: float, collection: CollectionResult
-) -> None:
+async def _measure(client: httpx2.AsyncClient, url: MonitorUrl, timeout_s: float, collection: CollectionResult) -> None:
     target, budget = url.base + "/varz", Budget()
 
     async def ask() -> bool:

@@ -21,7 +21,7 @@ _TEXT_KEYS = (
     *("jetstream_domain", "jetstream_api_prefix", "inbox_prefix", "user_jwt", "user_seed", "windows_cert_store"),
 )
 _TLS_FIRST = "tls_first"
-_CORRECT_HINT = "correct that file (nats context edit NAME opens a context)"
+_FIX_HINT = "correct that file (nats context edit NAME opens a context)"
 _NAMES_SHOWN = 20
 _JSON_NAMES = {
     dict: "an object",
@@ -106,29 +106,27 @@ def read_context(path: Path, name: str) -> Context:
         text = content.decode()
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise UsageProblem(f"{path}:{line}: context {name!r} is not UTF-8 text", _CORRECT_HINT) from None
+        raise UsageProblem(f"{path}:{line}: context {name!r} is not UTF-8 text", _FIX_HINT) from None
     try:
         # Go reads keys without regard to case, and the last of a name wins.
         raw = json.loads(text, object_pairs_hook=lambda pairs: {key.lower(): value for key, value in pairs})
     except json.JSONDecodeError as error:
         what = error.msg if text.strip() else "the file is empty"
         raise UsageProblem(
-            f"{path}:{error.lineno}:{error.colno}: context {name!r} is not valid JSON: {what}", _CORRECT_HINT
+            f"{path}:{error.lineno}:{error.colno}: context {name!r} is not valid JSON: {what}", _FIX_HINT
         ) from None
     except RecursionError:
-        raise UsageProblem(f"{path}:1:1: context {name!r} is nested too deeply", _CORRECT_HINT) from None
+        raise UsageProblem(f"{path}:1:1: context {name!r} is nested too deeply", _FIX_HINT) from None
     except ValueError:
-        raise UsageProblem(f"{path}:1:1: context {name!r} has a number of thousands of digits", _CORRECT_HINT) from None
+        raise UsageProblem(f"{path}:1:1: context {name!r} has a number of thousands of digits", _FIX_HINT) from None
     if not isinstance(raw, dict):
-        raise UsageProblem(
-            f"{path}:1:1: context {name!r} must be a JSON object, it is {_json_name(raw)}", _CORRECT_HINT
-        )
+        raise UsageProblem(f"{path}:1:1: context {name!r} must be a JSON object, it is {_json_name(raw)}", _FIX_HINT)
     for key, value in raw.items():
         wanted = str if key in _TEXT_KEYS else bool if key == _TLS_FIRST else None
         if wanted and value is not None and not isinstance(value, wanted):
             raise UsageProblem(
                 f"{path}:{_line_of(key, text)}: {key!r} must be {_JSON_NAMES[wanted]}, it is {_json_name(value)}",
-                _CORRECT_HINT,
+                _FIX_HINT,
             )
     return Context(
         name=name,

@@ -132,7 +132,7 @@ def nsc_profile(reference: str, environ: Mapping[str, str], origin: str) -> NscP
         return NscProfile(creds, ",".join(str(url) for url in service))
     except (ValueError, AttributeError, TypeError, RecursionError):
         # Never shown: the output can hold decorated JWTs.
-        raise UsageProblem(f"{origin}: what nsc printed for {reference} is not a profile", _check_hint("nsc")) from None
+        raise UsageProblem(f"{origin}: what nsc printed for {reference} is not a profile", _try_hint("nsc")) from None
 
 
 def _from_environment(reference: str, environ: Mapping[str, str], origin: str) -> bytes:
@@ -159,7 +159,7 @@ def _from_data(reference: str, _environ: Mapping[str, str], origin: str) -> byte
 def _from_nsc(reference: str, environ: Mapping[str, str], origin: str) -> bytes:
     profile = nsc_profile(reference, environ, origin)
     if not profile.creds:
-        raise UsageProblem(f"{origin}: nsc knows no creds file for {reference}", _check_hint("nsc"))
+        raise UsageProblem(f"{origin}: nsc knows no creds file for {reference}", _try_hint("nsc"))
     return read_path(Path(profile.creds), origin)
 
 
@@ -183,9 +183,7 @@ def _tool_output(command: list[str], environ: Mapping[str, str], origin: str) ->
     tool = command[0]
     path = shutil.which(tool, path=environ.get("PATH"))
     if not path:
-        raise UsageProblem(
-            f"{origin}: {command[-1]} needs the program {tool!r}, which is not on PATH", _check_hint(tool)
-        )
+        raise UsageProblem(f"{origin}: {command[-1]} needs the program {tool!r}, which is not on PATH", _try_hint(tool))
     try:
         done = subprocess.run(
             [path, *command[1:]],
@@ -197,15 +195,15 @@ def _tool_output(command: list[str], environ: Mapping[str, str], origin: str) ->
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         reason = error.strerror if isinstance(error, OSError) else f"no response within {_TOOL_TIMEOUT_S:g} s"
-        raise UsageProblem(f"{origin}: {tool} could not be run: {reason}", _check_hint(tool)) from None
+        raise UsageProblem(f"{origin}: {tool} could not be run: {reason}", _try_hint(tool)) from None
     if done.returncode != 0:
         complaint = " ".join(done.stderr.decode(errors="replace").split())
         stated = "".join(c for c in complaint if c.isprintable())[:_ERROR_SHOWN] or f"exit code {done.returncode}"
-        raise UsageProblem(f"{origin}: {tool} failed for {command[-1]}: {stated}", _check_hint(tool))
+        raise UsageProblem(f"{origin}: {tool} failed for {command[-1]}: {stated}", _try_hint(tool))
     return done.stdout
 
 
-def _check_hint(tool: str) -> str:
+def _try_hint(tool: str) -> str:
     what = "op read op://VAULT/ITEM/FIELD" if tool == "op" else "nsc generate profile nsc://OPERATOR/ACCOUNT/USER"
     return f"check that this works: {what}; or give the secret with --creds FILE"
 

@@ -409,13 +409,9 @@ class _PullReader:
     def _take(self, subject: bytes, reply: bytes, headers: bytes, payload: bytes) -> None:
         # $JS.ACK.STREAM.CONSUMER.DELIVERED.STREAM_SEQ.CONSUMER_SEQ.TIME.PENDING; with a domain it stands before STREAM.
         tokens = reply.split(b".")
-        first_number = 5 if len(tokens) == _SHORT_ACK_TOKENS else 7
+        first = 5 if len(tokens) == _SHORT_ACK_TOKENS else 7
         try:
-            stream_seq, consumer_seq, date_ns = (
-                int(tokens[first_number]),
-                int(tokens[first_number + 1]),
-                int(tokens[first_number + 2]),
-            )
+            stream_seq, consumer_seq, date_ns = int(tokens[first]), int(tokens[first + 1]), int(tokens[first + 2])
         except (IndexError, ValueError):
             raise UnreadableError(
                 f"messages come with the reply subject {reply[:80].decode(errors='replace')}, which has no date",

@@ -50,9 +50,7 @@ class BinScan:
         settings = msgspec.msgpack.decode(self._settings, type=ScanSettings)
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from _record_batches(
-                    self._scan(settings, msgspec.msgpack.decode(self._bins[number], type=list[Part]))
-                )
+                yield from _to_arrow(self._scan(settings, msgspec.msgpack.decode(self._bins[number], type=list[Part])))
 
     def _scan(self, settings: ScanSettings, parts: Sequence[Part]) -> Iterator[Row]:
         if self._events is None:
@@ -95,15 +93,15 @@ def _aggregated(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 else:
                     yield row
 
-    yield from _record_batches(map(packed, aggregate(logs(), uses_native())))
-    yield from _record_batches(files)
+    yield from _to_arrow(map(packed, aggregate(logs(), uses_native())))
+    yield from _to_arrow(files)
 
 
 def _rows_of(batch: pa.RecordBatch | pa.Table) -> Iterator[Row]:
     return map(Row._make, zip(*(column.to_pylist() for column in batch.columns), strict=True))
 
 
-def _record_batches(rows: Iterable[Row]) -> Iterator[pa.RecordBatch]:
+def _to_arrow(rows: Iterable[Row]) -> Iterator[pa.RecordBatch]:
     rest = iter(rows)
     while chunk := list(islice(rest, _ROWS_IN_BATCH)):
         columns = zip(*chunk, strict=True)
