@@ -121,12 +121,12 @@ class CheckResult:
 
     @property
     def incidents(self) -> tuple[Incident, ...]:
-        """The same findings by their cause, the worst impact first."""
+        """The findings grouped by their cause, the worst impact first."""
         return self.report.incidents
 
     @property
     def gaps(self) -> tuple[Gap, ...]:
-        """Evidence that was requested or not offered, and is missing."""
+        """Missing evidence: what was requested, and what no option requested."""
         return self.report.gaps
 
     @property
@@ -289,7 +289,7 @@ def diagnose(
         wanted = _wanted(deployment, options)
         request = DiagnoseRequest(
             text=text or (given.words if given else ""),
-            told=given.told if given else "",
+            problem_lines=given.problem_lines if given else "",
             code=code,
             symptom=symptom,
             stream=stream,
@@ -355,16 +355,16 @@ def preflight(
             request = request_from(PreflightRequest, {**given, "accept": list(accept)})
         except ValueError as error:
             raise UsageProblem(str(error), "jsdoctor preflight --help lists the options") from None
-        whole = files_and_options(_texts(files), wanted) if files else wanted
-        return PreflightResult(scrubbed(run_preflight(replace(request, wanted=whole))))
+        extended = files_and_options(_texts(files), wanted) if files else wanted
+        return PreflightResult(scrubbed(run_preflight(replace(request, wanted=extended))))
 
     return _run(work)
 
 
 def _judged(wanted: EvidenceRequest, judgement: Judgement | None, files: Sequence[StrPath] = ()) -> CheckResult:
     def work() -> CheckResult:
-        whole = files_and_options(_texts(files), wanted) if files else wanted
-        collected = collect(whole, open_judging((judgement or Judgement()).request()))
+        extended = files_and_options(_texts(files), wanted) if files else wanted
+        collected = collect(extended, open_judging((judgement or Judgement()).request()))
         return CheckResult(scrubbed(collected.report()), collected.problem)
 
     return _run(work)
@@ -394,7 +394,7 @@ def _document(text: str) -> dict[str, Any]:
 
 
 def _run(work: Callable[[], _T]) -> _T:
-    """Run it, in a thread of its own where an event loop runs already, as in a notebook. Raises `Problem` only."""
+    """Run `work`, in another thread if this one runs an event loop, as in a notebook. Raises `Problem`."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -404,7 +404,7 @@ def _run(work: Callable[[], _T]) -> _T:
 
 
 def _as_problems(work: Callable[[], _T]) -> _T:
-    """One class of exceptions for all that a caller can act on."""
+    """Run `work`. Mistakes in rules and configuration are raised as `UsageProblem`, which is a `Problem`."""
     try:
         return work()
     except SelectionError as error:

@@ -10,7 +10,7 @@ from jsdoctor.model.suppression import Baseline
 
 
 def load_baseline(path: Path) -> Baseline:
-    """Read one. Raises `UsageProblem` where there is none, or something else."""
+    """Read a baseline. Raises `UsageProblem` if the file cannot be read or is no baseline."""
     try:
         return parse_baseline(str(path), path.read_bytes())
     except OSError as error:

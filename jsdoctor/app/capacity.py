@@ -1,4 +1,4 @@
-"""Collects what a request names, and lays out what space there is."""
+"""`jsdoctor capacity`: collects evidence and computes what space there is."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.trend import History, ServerTrend, Trend
 from jsdoctor.sources.request import EvidenceRequest
 
-_NEEDED = need_of(
+_NEED = need_of(
     (SnapshotSeries, Servers, Accounts, RaftGroups), (Trend, ServerTrend, History, HostFacts, ConnectedServer)
 )
-_OF_STREAMS = ("--replicas", "--streams", "--storage", "--tag")
-_MOST_STREAMS = 10_000
+_STREAM_OPTIONS = ("--replicas", "--streams", "--storage", "--tag")
+_MAX_STREAMS = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,14 +36,14 @@ class CapacityRequest(CapacityOptions):
 
 
 def run_capacity(request: CapacityRequest, messages: Messages = LOGGED) -> CapacityReport:
-    """Collect and lay out. Raises `UsageProblem`, and the problem of a deployment that cannot be reached."""
-    if not request.size and (given := [name for name in given_options(request) if name in _OF_STREAMS]):
+    """Collect, and compute space and growth. Raises `UsageProblem`, and the problem of an unreachable deployment."""
+    if not request.size and (given := [name for name in given_options(request) if name in _STREAM_OPTIONS]):
         raise UsageProblem(f"{' and '.join(given)}: room is looked for only with --size", "add --size 10GiB")
-    if request.streams > _MOST_STREAMS:
-        raise UsageProblem(f"--streams: room is looked for one by one, up to {_MOST_STREAMS:,}", "give fewer")
+    if request.streams > _MAX_STREAMS:
+        raise UsageProblem(f"--streams: room is looked for one by one, up to {_MAX_STREAMS:,}", "give fewer")
     _ = request.outputs  # those that cannot be written end the run before it begins
     config, started, wanted = load_configuration(request), datetime.now(UTC), request.wanted
-    collection = collected(wanted, _NEEDED, config, messages, quiet=request.quiet)
+    collection = collected(wanted, _NEED, config, messages, quiet=request.quiet)
     if collection.problem is not None and collection.saw_nothing:
         raise collection.problem
     room = StreamRoom(

@@ -76,8 +76,8 @@ def capture_to_file(
     monitor = wanted.live.monitor or config.monitor or ()
     secrets = [secret for login in logins for secret in known_secrets(login, monitor)]
     secrets += api_secrets("--loki", wanted.loki) if wanted.loki.url else ()
-    named = monitor or wanted.kube.wanted or wanted.live.host or logins[0].origins["servers"] != "default"
-    sources = sources_of(wanted, live=bool(named or not wanted.loki.url))
+    has_place = monitor or wanted.kube.wanted or wanted.live.host or logins[0].origins["servers"] != "default"
+    sources = sources_of(wanted, live=bool(has_place or not wanted.loki.url))
     need, run = Need(None, open_rulebook().rules), Run(config, show, messages.notice, wanted.window)
     with opened(sources, need, run) as collection:
         samples, problem = collection.samples, collection.problem
@@ -99,7 +99,7 @@ def capture_to_file(
         taken,
         created=datetime.now(UTC),
         version=__version__,
-        servers=_servers(evidence),
+        servers=_server_notes(evidence),
         redactions=clean.counts,
         logs=logs,
         signatures=searched_for(need) if logs else (),
@@ -127,7 +127,7 @@ def capture_to_file(
 
 
 def _report_on(request: CaptureRequest, page: PageWriter, messages: Messages) -> bytes:
-    """The HTML page that `check --bundle` writes of the bundle, with the configuration of this run."""
+    """The HTML report of the bundle that was just written, by the configuration of this run."""
     from jsdoctor.app.collecting import collect
 
     judging = open_judging(
@@ -146,7 +146,7 @@ def _log_words(selected: Sequence[SelectedLog]) -> str:
     return f"{kept:,} of {lines:,} lines of {counted(len(selected), 'log')}"
 
 
-def _servers(evidence: EvidenceSet) -> list[ServerNote]:
+def _server_notes(evidence: EvidenceSet) -> list[ServerNote]:
     servers, connected = evidence.get(Servers), evidence.get(ConnectedServer)
     if servers is not None:
         return [ServerNote(server.name, server.version) for server in servers.servers]
@@ -167,14 +167,15 @@ def _secrets_of(settings: ConnectionSettings, monitor: Iterable[str]) -> Iterato
             if text := getattr(login, kind):
                 yield Secret(kind, text)
     for url in monitor:
-        if (named := parse_monitor_url(url).login) and named[1]:
-            yield Secret("password", named[1])
+        _, password = parse_monitor_url(url).login or ("", "")
+        if password:
+            yield Secret("password", password)
     if settings.tls_key is not None:
         yield from (Secret("tls_key", line) for line in _key_lines(settings.tls_key))
 
 
 def _key_lines(path: Path) -> list[str]:
-    """The lines between BEGIN and END: a copy may have lost these."""
+    """The lines of a PEM file between BEGIN and END. A copy of the key may lack those two."""
     try:
         return _KEY_LINE.findall(path.read_text("ascii", errors="replace"))
     except OSError:

@@ -27,10 +27,9 @@ Kinds: TypeAlias = Sequence[type[Evidence]]
 
 
 class Collected(msgspec.Struct, frozen=True):
-    """The evidence, where it is from, a line on it, and the problem that prevented access to a source, if any.
+    """The evidence of a run, its origins, a headline, and the problem that prevented access to a source, if any.
 
-    `saw_nothing`: there is nothing to judge, neither of a deployment nor beside it. `is_live`: the deployment can be
-    queried again.
+    `saw_nothing`: no source gave anything to judge. `is_live`: the deployment can be queried again.
     """
 
     judging: Judging
@@ -43,7 +42,7 @@ class Collected(msgspec.Struct, frozen=True):
     is_live: bool
 
     def report(self) -> Report:
-        """The report of the selected rules on it."""
+        """Judge the evidence by the selected rules."""
         return self.judging.report(self.evidence, self.sources, self.headline, self.logins)
 
 
@@ -74,25 +73,25 @@ def collected(
     quiet: bool,
     sources: Sequence[Source] | None = None,
 ) -> Collection:
-    """What the sources of a request, or these, give of what is needed, with progress on stderr."""
+    """Collect what is needed from `sources`, by default those of the request, and show progress."""
     with messages.progress(quiet) as show:
         run = Run(config, show, messages.notice, request.window, request.reader, request.events)
         return collect_from(sources_of(request) if sources is None else sources, need, run)
 
 
 def need_of(required: Kinds, optional: Kinds = (), rules: Sequence[Rule] = ()) -> Need:
-    """What a command needs that reads evidence and evaluates no rule, as a check declares it."""
+    """The need of a command that evaluates no rule: of a check that requires and can use these kinds of evidence."""
     needed, useful = ({kind.__name__: kind for kind in kinds} for kinds in (required, optional))
     return Need((Check("", lambda: iter(()), needed, useful, takes_params=False),), tuple(rules))
 
 
 def _decidable(judging: Judging, collection: Collection) -> Judging:
-    """With the selected rules that this evidence, or its gaps, can decide; and those selected by name."""
+    """The same without rules that no evidence and no gap here can decide. Rules selected by name stay."""
     checks, selection = judging.rulebook.checks, judging.selection
-    telling = {*collection.kinds, Gaps, Suppressions}
+    available = {*collection.kinds, Gaps, Suppressions}
     kept = tuple(
         rule
         for rule in selection.rules
-        if rule.code in selection.named or any(telling & set(checks[name].kinds) for name in rule.checks)
+        if rule.code in selection.named or any(available & set(checks[name].kinds) for name in rule.checks)
     )
     return replace(judging, selection=replace(selection, rules=kept))

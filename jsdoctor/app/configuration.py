@@ -18,16 +18,17 @@ def load_configuration(request: ConfigurationRequest) -> Configuration:
     """
     if request.isolated:
         return in_environment(Configuration(), request.environment) if request.environment else Configuration()
-    config = _found(request.config)
+    config = _read_configuration(request.config)
     name = request.environment or os.environ.get(ENVIRONMENT_VARIABLE, "") or config.environment
     return in_environment(config, name) if name else config
 
 
-def _found(named: Path | None) -> Configuration:
+def _read_configuration(named: Path | None) -> Configuration:
+    """Read the named file, else the first of the usual files that holds settings of jsdoctor."""
     for path in [named] if named else [Path("jsdoctor.toml"), Path("pyproject.toml")]:
         if named is None and not path.is_file():
             continue
-        text = _read(path)
+        text = _file_text(path)
         if path.name != "pyproject.toml":
             return parse_configuration(str(path), text, options=source_options())
         if named is not None or "[tool.jsdoctor" in text:
@@ -35,7 +36,7 @@ def _found(named: Path | None) -> Configuration:
     return Configuration()
 
 
-def _read(path: Path) -> str:
+def _file_text(path: Path) -> str:
     try:
         return path.read_text("utf-8")
     except OSError as error:

@@ -71,7 +71,7 @@ def serve(
     judge = replace(judge, output=(EXPOSED,))
     open_judging(judge)  # mistakes in rules or configuration end it now, not in the background
     exposition = Exposition()
-    with _server(listen.address, exposition) as server:
+    with _http_server(listen.address, exposition) as server:
         threading.Thread(target=server.serve_forever, name="exporter", daemon=True).start()
         host, port = server.server_address[0], server.server_address[1]
         shown = f"[{host!s}]" if ":" in str(host) else str(host)
@@ -103,7 +103,7 @@ def _check_once(
     exposition.put(rendered(collected.judging, report))
 
 
-def _server(listen: Address, exposition: Exposition) -> ThreadingHTTPServer:
+def _http_server(listen: Address, exposition: Exposition) -> ThreadingHTTPServer:
     class Handler(BaseHTTPRequestHandler):
         """Serves GET /metrics, and nothing else."""
 

@@ -40,7 +40,7 @@ ParameterValues = dict[str, dict[str, float | int | None]]
 
 
 class Judging(msgspec.Struct, frozen=True):
-    """The rules of one run, opened before anything is collected: mistakes in them end it at once."""
+    """The rules and settings of one run. They are read before anything is collected, so mistakes end a run at once."""
 
     request: JudgeRequest
     config: Configuration
@@ -54,7 +54,7 @@ class Judging(msgspec.Struct, frozen=True):
     def report(
         self, evidence: EvidenceSet, sources: tuple[EvidenceOrigin, ...], headline: str, logins: Logins = NO_LOGINS
     ) -> Report:
-        """Evaluate the selected rules on the evidence. The commands in it lead to these logins."""
+        """Evaluate the selected rules on the evidence. Commands in the report get the flags of these logins."""
         evidence = evidence.joined(Suppressions())  # an empty one is no gap
         evidence = evidence.joined(known_defects())
         evaluation = self._evaluated(evidence)
@@ -115,7 +115,7 @@ class Judging(msgspec.Struct, frozen=True):
         return self.request.fail_on or self.config.fail_on or Severity.ERROR
 
     def exit_code(self, report: Report) -> ExitCode | NagiosState:
-        """What the process returns: the same for every format but that of Nagios."""
+        """The exit code of the process. Nagios has codes of its own."""
         judge = nagios_state if writes_nagios(self.request.outputs, None) else exit_code
         code = judge(report, self.fail_on, self.request.exit_zero, self.request.allow_gaps)
         differs = self.request.drift and not self.request.exit_zero and report.change and report.change.differs

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 import msgspec
 
 Show = Callable[[str], None]
-"""Shows what is being done now."""
+"""Shows the current phase of a run."""
 
 
 @contextmanager

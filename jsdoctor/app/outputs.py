@@ -57,7 +57,8 @@ def resolve(given: Sequence[OutputTarget], format_: str | None, offered: type[St
     if not given:
         return (OutputTarget(format_ or "text", None),)
     targets = tuple(
-        target if target.format else OutputTarget(_format(target, format_, len(given)), target.path) for target in given
+        target if target.format else OutputTarget(_format_for(target, format_, len(given)), target.path)
+        for target in given
     )
     for target in targets:
         if target.format not in (known := [known.value for known in offered]):
@@ -79,7 +80,7 @@ def writes_nagios(given: Sequence[OutputTarget] | None, format_: str | None) -> 
     return format_ == "nagios" or any(target.format == "nagios" for target in given or ())
 
 
-def _format(target: OutputTarget, format_: str | None, outputs: int) -> str:
+def _format_for(target: OutputTarget, format_: str | None, outputs: int) -> str:
     if target.path is None or (outputs == 1 and format_):
         return format_ or "text"
     if target.path.name.lower().endswith(".sarif.json"):

@@ -42,7 +42,7 @@ from jsdoctor.sources.rule_pages import known_defects, known_releases
 
 _REQUIRED = (SnapshotSeries, Servers, RaftGroups)
 _OPTIONAL = (Connections, Links, ConnectedServer)
-_PAUSE_S = 2.0
+_RETRY_S = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,26 +68,26 @@ def run_preflight(request: PreflightRequest, messages: Messages = LOGGED) -> Pre
         raise UsageProblem("--wait collects again, and what was captured stays as it is", "leave --wait out")
     began = monotonic()
     while True:
-        report = _judged(request, config, sources, messages)
-        left_s = request.wait_s - (monotonic() - began)
-        if left_s <= 0 or not may_pass(report):
+        report = _collect_and_judge(request, config, sources, messages)
+        remaining_s = request.wait_s - (monotonic() - began)
+        if remaining_s <= 0 or not may_pass(report):
             return report
-        sleep(min(_PAUSE_S, left_s))
+        sleep(min(_RETRY_S, remaining_s))
 
 
 def may_pass(report: PreflightReport) -> bool:
-    """Whether it is no go, and may become one by itself: a server comes back, a member catches up, an election ends."""
+    """Whether the verdict may become `go` by waiting: for a server, a member that catches up, or an election."""
     waiting = [result for result in report.results if result.verdict is not GoNoGo.GO]
     lacks_login = any(not gap.requested for result in waiting for gap in result.unseen)
-    return bool(waiting) and not lacks_login and all(_passes(o, result) for result in waiting for o in result.standing)
+    return bool(waiting) and not lacks_login and all(_may_end(o, result) for result in waiting for o in result.standing)
 
 
-def _passes(obstacle: Obstacle, result: Preflight) -> bool:
+def _may_end(obstacle: Obstacle, result: Preflight) -> bool:
     gone = set(obstacle.members) - set(obstacle.remaining) - set(result.without)
     return obstacle.harm in (Harm.NOT_CURRENT, Harm.NO_LEADER) or (obstacle.harm is Harm.QUORUM_LOST and bool(gone))
 
 
-def _judged(
+def _collect_and_judge(
     request: PreflightRequest, config: Configuration, sources: Sequence[Source], messages: Messages
 ) -> PreflightReport:
     wanted, started = request.wanted, datetime.now(UTC)
@@ -98,7 +98,7 @@ def _judged(
     if collection.problem is not None:
         messages.notice(collection.problem.message, collection.problem.hint)
     evidence = collection.evidence
-    results = [_of_release(request, evidence)] if request.target else _of_stops(request, evidence)
+    results = [_judge_release(request, evidence)] if request.target else _judge_stops(request, evidence)
     return PreflightReport(
         version=__version__,
         started=started,
@@ -110,11 +110,11 @@ def _judged(
     )
 
 
-def _of_release(request: PreflightRequest, evidence: EvidenceSet) -> Preflight:
+def _judge_release(request: PreflightRequest, evidence: EvidenceSet) -> Preflight:
     return release_preflight(evidence, request.target, known_releases(), known_defects(), request.accepted)
 
 
-def _of_stops(request: PreflightRequest, evidence: EvidenceSet) -> list[Preflight]:
+def _judge_stops(request: PreflightRequest, evidence: EvidenceSet) -> list[Preflight]:
     landscape = Landscape(evidence)
     try:
         without = chosen(request.without, landscape)
@@ -125,7 +125,7 @@ def _of_stops(request: PreflightRequest, evidence: EvidenceSet) -> list[Prefligh
 
 
 def _with_commands(result: Preflight, logins: Logins) -> Preflight:
-    """The same with the commands that take obstacles away, each with the flags of its login."""
+    """Add to obstacles the commands that remove them, with the flags of the login that each needs."""
     return replace(
         result,
         obstacles=tuple(_with_command(obstacle, logins) for obstacle in result.obstacles),
@@ -144,7 +144,7 @@ def _with_command(obstacle: Obstacle, logins: Logins) -> Obstacle:
 
 
 def _commands(obstacle: Obstacle) -> Sequence[str]:
-    """What gives the subject so many replicas that it outlives a server."""
+    """The commands that give the subject enough replicas to survive the stop."""
     subject = obstacle.subject
     if not obstacle.replicas or subject == CLUSTER:
         return ()

@@ -25,8 +25,8 @@ from jsdoctor.render.formats import ReportFormat
 
 ENVIRONMENT_VARIABLE = "JSDOCTOR_ENVIRONMENT"
 _HIGHEST_PORT = 65_535
-_PARTS = 3
-"""Numbers of a release."""
+_RELEASE_PARTS = 3
+"""How many numbers a release has, as in 2.12.8."""
 
 ColorChoice = Annotated[Color, option("--color", help="When to use colours.")]
 Output = Annotated[
@@ -230,7 +230,7 @@ class AnswerRequest(OutputRequest):
 
 def parse_release(text: str) -> str:
     """A release of nats-server, as `2.12.8` or `v2.12.8`. Raises ValueError."""
-    if len(release(text.removeprefix("v"))) != _PARTS:
+    if len(release(text.removeprefix("v"))) != _RELEASE_PARTS:
         raise ValueError("write it as 2.12.8")
     return text.removeprefix("v")
 

@@ -63,8 +63,8 @@ def open_rulebook(
         return Rulebook(rules)
     own, own_checks = policy_rules(policies)
     taken = {rule.code: rule.origin for rule in rules}
-    if double := [rule for rule in own if rule.code in taken]:
-        problems = [f"{rule.origin}: the code {rule.code} is already taken by {taken[rule.code]}" for rule in double]
+    if clashes := [rule for rule in own if rule.code in taken]:
+        problems = [f"{rule.origin}: the code {rule.code} is already taken by {taken[rule.code]}" for rule in clashes]
         raise ConfigurationError(problems)
     return Rulebook((*rules, *own), own_checks)
 

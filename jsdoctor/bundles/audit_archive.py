@@ -38,7 +38,7 @@ from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.reported import Instant
 from jsdoctor.replies.decoding import YEARS, ReplyError, decode
 
-_AS_THEY_ARE = {
+_UNCHANGED = {
     VARIABLES: Endpoint.VARZ,
     HEALTH: Endpoint.HEALTHZ,
     GATEWAYS: Endpoint.GATEWAYZ,
@@ -60,10 +60,10 @@ class _Connection(msgspec.Struct, frozen=True, gc=False):
 def decode_archive(
     manifest: ArchiveManifest, read: Callable[[str], bytes], written: datetime | None = None
 ) -> tuple[Sample, ...]:
-    """What an archive holds; `read` gives the content of a member. What it lacks is a gap. `written`: the newest time
-    of a member, which serves where no content shows one.
+    """The samples of an archive, with gaps for what it lacks. `read` gives the content of a member.
 
-    One sample, and before it one of those streams that were seen twice with time between.
+    The last sample has everything. If streams are in the archive twice, with time between, another sample with the
+    earlier state is before it. `written` is the newest time of a member, for an archive whose content has no time.
 
     Raises BundleError for an archive without a time, and whatever `read` raises.
     """
@@ -74,15 +74,15 @@ def decode_archive(
         except ReplyError as error:
             replies.gaps.append(unread(artifact, error))
     senders = Senders(replies)
-    taken_at = _when(manifest, read, senders, written)
+    taken_at = _time_of_archive(manifest, read, senders, written)
     replies.gaps += lacking(manifest, {reply.artifact.node for reply in replies if reply.has_jetstream is False})
-    apart = ((artifact, read(artifact.member)) for artifact in manifest.of_type(STREAM_INFO))
-    jetstream = ArchivedJetStream(manifest, replies, senders, apart, taken_at)
-    bodies = (*_as_they_are(replies, senders), *_connections(replies, senders), *jetstream.bodies())
-    passed, earlier = jetstream.earlier()
+    singles = ((artifact, read(artifact.member)) for artifact in manifest.of_type(STREAM_INFO))
+    jetstream = ArchivedJetStream(manifest, replies, senders, singles, taken_at)
+    bodies = (*_unchanged(replies, senders), *_connections(replies, senders), *jetstream.bodies())
+    elapsed, earlier = jetstream.earlier()
     if not earlier:
         return (Sample(taken_at, _exchanges(bodies, taken_at), (*replies.gaps, ONE_SAMPLE)),)
-    first = Sample(taken_at - passed, _exchanges(earlier, taken_at - passed))
+    first = Sample(taken_at - elapsed, _exchanges(earlier, taken_at - elapsed))
     return first, Sample(taken_at, _exchanges(bodies, taken_at), (*replies.gaps, SERVERS_ONCE))
 
 
@@ -93,7 +93,7 @@ def _exchanges(bodies: Iterable[Body], at: datetime) -> tuple[Exchange, ...]:
     )
 
 
-def _when(
+def _time_of_archive(
     manifest: ArchiveManifest, read: Callable[[str], bytes], senders: Senders, written: datetime | None
 ) -> datetime:
     metadata = _Metadata()
@@ -109,21 +109,21 @@ def _when(
     return captured_at
 
 
-def _as_said(endpoint: Endpoint, reply: ArchivedReply, senders: Senders) -> Body:
+def _body_of(endpoint: Endpoint, reply: ArchivedReply, senders: Senders) -> Body:
     body = reply.whole if reply.enveloped else sealed(senders.identity(reply.artifact.node), reply.data)
     return endpoint, reply.artifact.node, reply.artifact.member, body
 
 
-def _as_they_are(replies: Replies, senders: Senders) -> Iterator[Body]:
-    for kind, endpoint in _AS_THEY_ARE.items():
-        yield from (_as_said(endpoint, reply, senders) for reply in replies.of_type(kind))
+def _unchanged(replies: Replies, senders: Senders) -> Iterator[Body]:
+    for kind, endpoint in _UNCHANGED.items():
+        yield from (_body_of(endpoint, reply, senders) for reply in replies.of_type(kind))
 
 
 def _connections(replies: Replies, senders: Senders) -> Iterator[Body]:
-    """One list for each server. Its pages overlap where connections come and go meanwhile."""
+    """The connections of each server, from all pages. Pages may overlap, so they are joined by `cid`."""
     for node, pages in replies.pages(CONNECTIONS):
         if len(pages) == 1:
-            yield _as_said(Endpoint.CONNZ, pages[0][0], senders)
+            yield _body_of(Endpoint.CONNZ, pages[0][0], senders)
             continue
         texts: dict[int, msgspec.Raw] = {}
         for reply, fields in pages:

@@ -26,11 +26,11 @@ from jsdoctor.model.exchange import Endpoint
 from jsdoctor.model.reported import Instant
 from jsdoctor.replies.decoding import ReplyError, decode
 
-_ANOTHER_LOOK = timedelta(seconds=1)
-"""Samples that are closer together show no rates."""
+_MIN_APART = timedelta(seconds=1)
+"""Samples that are closer together give no rates."""
 _NEVER = timedelta(0)
 Body = tuple[Endpoint, Node, str, bytes]
-"""A reply: of what endpoint, of which server, from where in the archive, and its content."""
+"""A reply: its endpoint, its server, where it is in the archive, and its content."""
 
 
 class _Now(msgspec.Struct, frozen=True):
@@ -56,96 +56,101 @@ class _AccountId(msgspec.Struct, frozen=True):
 
 
 class ArchivedJetStream:
-    """`apart` are the artifacts with one stream of one server, and their contents. Gaps are added to the replies'."""
+    """The JetStream part of an archive. `singles`: artifacts with one stream of one server, and their contents.
+
+    Gaps are added to those of `replies`.
+    """
 
     def __init__(
         self,
         manifest: ArchiveManifest,
         replies: Replies,
         senders: Senders,
-        apart: Iterable[tuple[Artifact, bytes]],
+        singles: Iterable[tuple[Artifact, bytes]],
         taken_at: datetime,
     ) -> None:
         self._taken_at = taken_at
         self._manifest, self._replies, self._senders = manifest, replies, senders
-        self._told: dict[Node, Fields] = {}
+        self._jsz_fields: dict[Node, Fields] = {}
         self._members: dict[Node, str] = {}
         self._accounts: dict[Node, list[AccountShown]] = {}
         for node, pages in replies.pages(JETSTREAM):
-            self._told[node] = pages[0][1]
+            self._jsz_fields[node] = pages[0][1]
             self._members[node] = pages[0][0].artifact.member
             self._accounts[node] = self._accounts_on(node, pages)
-        self._apart = list(self._shown(apart, self._account_names()))
+        self._single = list(self._read_streams(singles, self._account_names()))
         self._listed = [
             copy for accounts in self._accounts.values() for account in accounts for copy in account.streams or ()
         ]
-        self._from_apart = better_apart(self._listed, self._apart)
-        self._without = {reply.artifact.node for reply in replies if reply.has_jetstream is False} - self._told.keys()
-        self._is_shown = bool(self._listed or self._apart)
+        self._from_single = better_single(self._listed, self._single)
+        self._without = {
+            reply.artifact.node for reply in replies if reply.has_jetstream is False
+        } - self._jsz_fields.keys()
+        self._is_shown = bool(self._listed or self._single)
         self._note_gaps()
 
     def bodies(self) -> Iterator[Body]:
-        """JSZ of each server, with pages joined, and the streams whose separate copies count.
+        """JSZ of each server with its pages joined, and the streams for which their separate replies are used.
 
         `nats audit gather` requests no JSZ of servers without JetStream: it is made from envelopes of other replies.
         """
-        for node, base in self._told.items():
+        for node, base in self._jsz_fields.items():
             data: dict[str, object] = {key: value for key, value in base.items() if key != "account_details"}
             if accounts := self._accounts[node]:
-                data["account_details"] = [self._without_apart(account) for account in accounts]
+                data["account_details"] = [self._account_in_jsz(account) for account in accounts]
             yield Endpoint.JSZ, node, self._members[node], sealed(self._senders.identity(node), data)
         for node in self._without if self._is_shown else ():
             sender = self._senders.identity(node)
             disabled = {"server_id": sender.id, "now": sender.time or self._taken_at, "disabled": True}
             yield Endpoint.JSZ, node, "its envelopes", sealed(sender, disabled)
-        times = times_of(self._apart)
-        for node, account, details in as_account_details(c for c in self._apart if c.key in self._from_apart):
+        times = times_of(self._single)
+        for node, account, details in account_details(c for c in self._single if c.key in self._from_single):
             at = times.get((node, account)) or self._senders.identity(node).time
             yield self._streams(node, account, at or self._taken_at, details)
 
     def earlier(self) -> tuple[timedelta, list[Body]]:
-        """The same streams as JSZ listed them, where that was long enough before, and how long it was at least."""
-        times = times_of(self._apart)
+        """The earlier copies of those streams in JSZ if they are old enough, and the shortest time between both."""
+        times = times_of(self._single)
         apart_for: dict[Node, timedelta] = {}
-        for node, account in {(copy.node, copy.account) for copy in self._apart}:
+        for node, account in {(copy.node, copy.account) for copy in self._single}:
             first, then = (
-                _time(self._told.get(node, {})),
+                _time_of(self._jsz_fields.get(node, {})),
                 times.get((node, account)) or self._senders.identity(node).time,
             )
             passed = then - first if first and then else timedelta(0)
             apart_for[node] = min(passed, apart_for.get(node, passed))
-        near = {copy.key for copy in (*self._listed, *self._apart) if apart_for.get(copy.node, _NEVER) < _ANOTHER_LOOK}
-        again = [copy for copy in self._listed if copy.key in self._from_apart - near]
+        near = {copy.key for copy in (*self._listed, *self._single) if apart_for.get(copy.node, _NEVER) < _MIN_APART}
+        again = [copy for copy in self._listed if copy.key in self._from_single - near]
         bodies = [
             self._streams(node, account, at, details)
-            for node, account, details in as_account_details(again)
-            if (at := _time(self._told[node]))
+            for node, account, details in account_details(again)
+            if (at := _time_of(self._jsz_fields[node]))
         ]
         return min((apart_for[copy.node] for copy in again), default=timedelta(0)), bodies
 
     def _streams(self, node: Node, account: str, at: datetime, details: msgspec.Raw) -> Body:
-        texts = self._told.get(node, {})
+        texts = self._jsz_fields.get(node, {})
         data: dict[str, object] = {"now": at, "account_details": details}
         data |= {key: texts[key] for key in ("server_id", "config") if key in texts}
         body = sealed(self._senders.identity(node), data)
         return Endpoint.JSZ_STREAMS, node, f"streams of account {account}", body
 
-    def _without_apart(self, account: AccountShown) -> Fields:
+    def _account_in_jsz(self, account: AccountShown) -> Fields:
         if account.streams is None:
             return account.fields
-        kept = [copy.detail for copy in account.streams if copy.key not in self._from_apart]
+        kept = [copy.detail for copy in account.streams if copy.key not in self._from_single]
         return account.fields | {"stream_detail": encoded([*account.unread, *kept])}
 
     def _accounts_on(self, node: Node, pages: list[tuple[ArchivedReply, Fields]]) -> list[AccountShown]:
-        """The accounts that JSZ lists. Without details it lists none, and the usage of each is in a separate reply."""
+        """The accounts in JSZ; if it has no details, those in separate replies with the usage of each."""
         try:
             listed = accounts_of(node, (fields for _, fields in pages))
         except ReplyError as error:
             self._replies.gaps.append(unread(pages[0][0].artifact, error))
             return []
-        return list(self._usage_on(node)) if listed is None else listed
+        return list(self._usage_of(node)) if listed is None else listed
 
-    def _usage_on(self, node: Node) -> Iterator[AccountShown]:
+    def _usage_of(self, node: Node) -> Iterator[AccountShown]:
         for reply in self._replies.of_type(ACCOUNT_USAGE):
             if reply.artifact.node != node:
                 continue
@@ -160,7 +165,7 @@ class ArchivedJetStream:
                 yield AccountShown(reply.artifact.account, {"name": name, "id": name} | fields, None, [])
 
     def _account_names(self) -> dict[str, str]:
-        """Name of each account by id. Labels have the id, which in operator mode is a key; JSZ has the name for it."""
+        """The name of each account by its id. Labels have the id, which in operator mode is a key; JSZ has both."""
         names: dict[str, str] = {}
         for reply in self._replies.of_type(ACCOUNT_INFO):
             try:
@@ -173,19 +178,19 @@ class ArchivedJetStream:
             names[account_id.id or account_id.name] = account_id.name
         return names
 
-    def _shown(self, apart: Iterable[tuple[Artifact, bytes]], names: dict[str, str]) -> Iterator[Shown]:
-        for artifact, content in apart:
+    def _read_streams(self, singles: Iterable[tuple[Artifact, bytes]], names: dict[str, str]) -> Iterator[ArchivedCopy]:
+        for artifact, content in singles:
             account, node = names.get(artifact.account, artifact.account), self._senders.node(artifact.node)
             try:
-                yield shown(account, node, msgspec.Raw(content))
+                yield stream_copy(account, node, msgspec.Raw(content))
             except ReplyError as error:
                 self._replies.gaps.append(unread(artifact, error))
 
     def _note_gaps(self) -> None:
         gaps, has_accounts = self._replies.gaps, any(self._accounts.values())
-        counts = {node: _count(fields) for node, fields in self._told.items()}
+        counts = {node: _stream_count(fields) for node, fields in self._jsz_fields.items()}
         if self._is_shown:
-            seen = Counter(node for node, _ in {(copy.node, copy.key) for copy in (*self._listed, *self._apart)})
+            seen = Counter(node for node, _ in {(copy.node, copy.key) for copy in (*self._listed, *self._single)})
             for node, accounts in self._accounts.items():
                 seen[node] += sum(len(account.unread) for account in accounts)
             gaps += fewer_streams(seen, counts)
@@ -193,20 +198,20 @@ class ArchivedJetStream:
             gaps.append(no_streams(self._manifest))
         if not has_accounts:
             gaps.append(no_accounts())
-        judged = [copy for copy in self._listed if copy.key not in self._from_apart]
-        judged += [copy for copy in self._apart if copy.key in self._from_apart]
+        judged = [copy for copy in self._listed if copy.key not in self._from_single]
+        judged += [copy for copy in self._single if copy.key in self._from_single]
         if without := {copy.name for copy in judged if copy.is_leader and not copy.has_consumers}:
             gaps.append(no_consumers(without))
 
 
-def _count(fields: Fields) -> int:
+def _stream_count(fields: Fields) -> int:
     try:
         return decode(fields.get("streams", msgspec.Raw(b"0")), int)
     except ReplyError:
         return 0  # then the reply as a whole cannot be read, which has a gap of its own
 
 
-def _time(fields: Fields) -> datetime | None:
+def _time_of(fields: Fields) -> datetime | None:
     try:
         return decode(encoded({"now": fields["now"]}), _Now).now if "now" in fields else None
     except ReplyError:
@@ -242,7 +247,7 @@ class _Head(msgspec.Struct, frozen=True):
     consumer_detail: tuple[_Stamp, ...] | None = None
 
 
-class Shown(msgspec.Struct, frozen=True):
+class ArchivedCopy(msgspec.Struct, frozen=True):
     """A stream as one server showed it. `has_consumers`: they are listed, or there are none."""
 
     account: str
@@ -264,15 +269,15 @@ class AccountShown(msgspec.Struct):
 
     name: str
     fields: Fields
-    streams: list[Shown] | None
+    streams: list[ArchivedCopy] | None
     unread: list[msgspec.Raw]
 
 
-def shown(account: str, node: Node, detail: msgspec.Raw) -> Shown:
-    """Raises ReplyError for what is no stream."""
+def stream_copy(account: str, node: Node, detail: msgspec.Raw) -> ArchivedCopy:
+    """The copy of a stream in a reply. Raises ReplyError if it is no stream."""
     head = decode(detail, _Head)
     listed = head.consumer_detail
-    return Shown(
+    return ArchivedCopy(
         account=account,
         name=head.name,
         node=node,
@@ -289,7 +294,7 @@ def accounts_of(node: Node, pages: Iterable[Fields]) -> list[AccountShown] | Non
     Raises ReplyError.
     """
     result: dict[str, AccountShown] = {}
-    listed = [page["account_details"] for page in pages if _is_there(page, "account_details")]
+    listed = [page["account_details"] for page in pages if _is_present(page, "account_details")]
     for page in listed:
         for fields in decode(page, tuple[Fields, ...]):
             name = decode(fields.get("name", msgspec.Raw(b'""')), str)
@@ -299,33 +304,33 @@ def accounts_of(node: Node, pages: Iterable[Fields]) -> list[AccountShown] | Non
 
 def _account(name: str, node: Node, fields: Fields) -> AccountShown:
     account = AccountShown(name, {k: v for k, v in fields.items() if k != "stream_detail"}, None, [])
-    if _is_there(fields, "stream_detail"):
+    if _is_present(fields, "stream_detail"):
         account.streams = []
         for detail in decode(fields["stream_detail"], tuple[msgspec.Raw, ...]):
             try:
-                account.streams.append(shown(name, node, detail))
+                account.streams.append(stream_copy(name, node, detail))
             except ReplyError:
                 account.unread.append(detail)
     return account
 
 
-def _is_there(fields: Fields, key: str) -> bool:
+def _is_present(fields: Fields, key: str) -> bool:
     value = fields.get(key)
     return value is not None and bytes(memoryview(value)[:4]) != b"null"
 
 
-def better_apart(in_jsz: Iterable[Shown], apart: Iterable[Shown]) -> set[StreamKey]:
-    """The streams for which the replies that were requested of all servers at once count, and not their JSZ."""
-    listed, asked = _by_key(in_jsz), _by_key(apart)
-    return {key for key, copies in asked.items() if _worth(copies) >= _worth(listed.get(key, []))}
+def better_single(in_jsz: Iterable[ArchivedCopy], singles: Iterable[ArchivedCopy]) -> set[StreamKey]:
+    """The streams whose separate replies, requested of all servers at once, show at least as much as JSZ."""
+    listed, asked = _by_key(in_jsz), _by_key(singles)
+    return {key for key, copies in asked.items() if _quality(copies) >= _quality(listed.get(key, []))}
 
 
 Times = dict[tuple[Node, str], datetime]
 """When each server showed the streams of each account, by its own clock."""
 
 
-def times_of(copies: Iterable[Shown]) -> Times:
-    """The latest that any consumer was stamped with. Streams are not, so where there is no consumer it is not known."""
+def times_of(copies: Iterable[ArchivedCopy]) -> Times:
+    """The latest `ts` of the consumers of each account. Streams have none, so it needs a consumer."""
     times: Times = {}
     for copy in copies:
         if copy.at:
@@ -333,9 +338,9 @@ def times_of(copies: Iterable[Shown]) -> Times:
     return times
 
 
-def as_account_details(copies: Iterable[Shown]) -> Iterator[tuple[Node, str, msgspec.Raw]]:
-    """The form in which JSZ lists those streams: the `account_details` of each server and account."""
-    by_server: dict[tuple[Node, str], dict[str, Shown]] = defaultdict(dict)
+def account_details(copies: Iterable[ArchivedCopy]) -> Iterator[tuple[Node, str, msgspec.Raw]]:
+    """The copies as JSZ would list them: the `account_details` of each server and account."""
+    by_server: dict[tuple[Node, str], dict[str, ArchivedCopy]] = defaultdict(dict)
     for copy in copies:
         by_server[copy.node, copy.account][copy.name] = copy
     for (node, account), streams in by_server.items():
@@ -343,13 +348,14 @@ def as_account_details(copies: Iterable[Shown]) -> Iterator[tuple[Node, str, msg
         yield node, account, encoded([{"name": account, "id": account, "stream_detail": details}])
 
 
-def _by_key(copies: Iterable[Shown]) -> dict[StreamKey, list[Shown]]:
-    result: dict[StreamKey, list[Shown]] = defaultdict(list)
+def _by_key(copies: Iterable[ArchivedCopy]) -> dict[StreamKey, list[ArchivedCopy]]:
+    result: dict[StreamKey, list[ArchivedCopy]] = defaultdict(list)
     for copy in copies:
         result[copy.key].append(copy)
     return result
 
 
-def _worth(copies: list[Shown]) -> tuple[bool, bool, int]:
+def _quality(copies: list[ArchivedCopy]) -> tuple[bool, bool, int]:
+    """How much copies show, as a tuple to compare: the leader's copy, its consumers, the number of servers."""
     leading = [copy for copy in copies if copy.is_leader]
     return bool(leading), any(copy.has_consumers for copy in leading), len({copy.node for copy in copies})

@@ -60,7 +60,7 @@ class Artifact(msgspec.Struct, frozen=True, gc=False):
 
 
 class ArchiveManifest(msgspec.Struct, frozen=True):
-    """All that rules can use, pages in order. `metadata`: the member with the time of the archive; empty without one.
+    """The artifacts that rules can use, pages in order. `metadata`: the member with the time of the archive, if any.
 
     `missing` are artifacts that are listed and not there, `stray` members that are there and not listed.
     """
@@ -81,7 +81,7 @@ class ArchiveManifest(msgspec.Struct, frozen=True):
 
 
 def decode_archive_manifest(raw: bytes, members: Collection[str]) -> ArchiveManifest:
-    """The index of the archive that holds `members`. Raises BundleError for what is none, or lists nothing of use."""
+    """The index of the archive that holds `members`. Raises BundleError if it is none, or lists nothing of use."""
     try:
         listed = decode_as(raw, dict[str, tuple[_Tag, ...]])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -120,8 +120,8 @@ def _artifact(member: str, labels: dict[str, str]) -> Artifact | None:
     return Artifact(member, kind, "" if cluster == _UNCLUSTERED else cluster, server, account, stream)
 
 
-_SHOWN = 3
-_WORDS = {
+_MAX_SHOWN = 3
+_REPLY_NAMES = {
     VARIABLES: "general variables (VARZ)",
     JETSTREAM: "JetStream (JSZ)",
     HEALTH: "health (HEALTHZ)",
@@ -130,7 +130,7 @@ _WORDS = {
     LEAFS: "leaf nodes (LEAFZ)",
     ROUTES: "routes (ROUTEZ)",
 }
-_AGAIN = "gather again: nats audit gather"
+_GATHER_AGAIN = "gather again: nats audit gather"
 _SEE_LOG = "audit_gather_log.log in the archive has the reason; gather again, with a longer --timeout if it was late"
 
 ONE_SAMPLE = Gap(
@@ -150,19 +150,19 @@ SERVERS_ONCE = Gap(
 
 
 def unlisted(manifest: ArchiveManifest) -> Iterator[Gap]:
-    """Where the archive and its index differ."""
+    """Gaps for members that only the archive or only its index has."""
     if missing := [artifact.member for artifact in manifest.missing]:
         yield Gap(
             kind="reply",
             subject=Subject(kind="cluster", name="members of the archive"),
-            reason=f"{_some(missing)} in the archive's manifest, and not in the archive",
-            how_to_get=f"get the whole file, or {_AGAIN}",
+            reason=f"{_some_members(missing)} in the archive's manifest, and not in the archive",
+            how_to_get=f"get the whole file, or {_GATHER_AGAIN}",
         )
     if manifest.stray:
         yield Gap(
             kind="note",
             subject=Subject(kind="cluster", name="members of the archive"),
-            reason=f"{_some(manifest.stray)} not in the archive's manifest: ignored",
+            reason=f"{_some_members(manifest.stray)} not in the archive's manifest: ignored",
             how_to_get="",
             requested=False,
         )
@@ -181,12 +181,12 @@ def unfinished(manifest: ArchiveManifest) -> Iterator[Gap]:
 
 
 def unread(artifact: Artifact, error: ReplyError) -> Gap:
-    """An artifact that is no reply."""
+    """The gap for an artifact that cannot be read."""
     return Gap(
         kind="reply",
         subject=Subject(kind="cluster", name=artifact.member),
         reason=f"the reply of {artifact.server} ({artifact.member}) cannot be read: {error}",
-        how_to_get=_AGAIN,
+        how_to_get=_GATHER_AGAIN,
     )
 
 
@@ -199,16 +199,16 @@ def lacking(manifest: ArchiveManifest, without_jetstream: Collection[Node]) -> I
         present[artifact.node].add(artifact.type)  # its gap exists already
     gathered = frozenset(kind for types in present.values() for kind in types)
     for node, types in sorted(present.items()):
-        absent = [_WORDS[kind] for kind in OF_SERVERS if kind in gathered and kind not in types]
+        absent = [_REPLY_NAMES[kind] for kind in OF_SERVERS if kind in gathered and kind not in types]
         if node in without_jetstream:
-            absent = [words for words in absent if words != _WORDS[JETSTREAM]]
+            absent = [words for words in absent if words != _REPLY_NAMES[JETSTREAM]]
         if absent:
             subject = Subject(kind="server", name=node[1])
             yield Gap("endpoint", subject, f"{node[1]} gave nothing on: {', '.join(absent)}", _SEE_LOG)
-    yield from _kinds(gathered | {artifact.type for artifact in manifest.of_type(*OF_ACCOUNTS)})
+    yield from _absent_kinds(gathered | {artifact.type for artifact in manifest.of_type(*OF_ACCOUNTS)})
 
 
-def _kinds(gathered: frozenset[str]) -> Iterator[Gap]:
+def _absent_kinds(gathered: frozenset[str]) -> Iterator[Gap]:
     servers = "gather without --no-server-endpoints"
     if not gathered & {VARIABLES, HEALTH}:
         yield _absent("servers", "the archive holds nothing that servers report about themselves", servers)
@@ -225,7 +225,7 @@ def _kinds(gathered: frozenset[str]) -> Iterator[Gap]:
 
 
 def no_streams(manifest: ArchiveManifest) -> Gap:
-    """Nothing in the archive shows streams, though there are some or no server reported how many.
+    """The gap for an archive without streams, though servers have some, or do not report how many.
 
     natscli 0.5.0 fails on streams of servers that are in no cluster, after it has requested details.
     """
@@ -236,18 +236,18 @@ def no_streams(manifest: ArchiveManifest) -> Gap:
 
 
 def no_accounts() -> Gap:
-    """Nothing in the archive shows what accounts use."""
+    """The gap for an archive without the usage of accounts."""
     return _absent("accounts", "the archive holds no usage of accounts", "gather without --no-account-endpoints")
 
 
 def no_consumers(streams: Collection[str]) -> Gap:
-    """The consumers of streams were left out."""
+    """The gap for streams whose consumers are not in the archive."""
     reason = f"the archive holds no consumers of {counted(len(streams), 'stream')} that have some ({_names(streams)})"
     return _absent("consumers", reason, "gather without --no-consumers")
 
 
 def fewer_streams(in_archive: Mapping[Node, int], reported: Mapping[Node, int]) -> Iterator[Gap]:
-    """Servers that report more streams than the archive shows of them."""
+    """Gaps for servers that report more streams than the archive shows of them."""
     for node, count in sorted(reported.items()):
         if (seen := in_archive.get(node, 0)) < count:
             yield Gap(
@@ -262,10 +262,10 @@ def _absent(kind: str, reason: str, how_to_get: str) -> Gap:
     return Gap(kind=kind, subject=CLUSTER, reason=reason, how_to_get=how_to_get, requested=False)
 
 
-def _some(members: Collection[str]) -> str:
+def _some_members(members: Collection[str]) -> str:
     return f"{counted(len(members), 'member')} ({_names(members)}) {'is' if len(members) == 1 else 'are'}"
 
 
 def _names(names: Collection[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(sorted(names)[:_SHOWN]) + more
+    more = f" and {len(names) - _MAX_SHOWN} more" if len(names) > _MAX_SHOWN else ""
+    return ", ".join(sorted(names)[:_MAX_SHOWN]) + more

@@ -26,7 +26,7 @@ class _ArchivedEnvelope(msgspec.Struct, frozen=True):
 
 
 class _Bare(msgspec.Struct, frozen=True):
-    """What a reply without envelope may contain about its server: VARZ all of it, JSZ, CONNZ and others a part."""
+    """The fields of a reply without envelope that identify its server. VARZ has all, others have some."""
 
     server_id: str = ""
     version: str = ""
@@ -52,7 +52,7 @@ class ArchivedReply(msgspec.Struct, frozen=True):
 
 
 def open_artifact(artifact: Artifact, content: bytes) -> ArchivedReply:
-    """Raises ReplyError for what cannot be read."""
+    """The reply in an artifact. Raises ReplyError if it cannot be read."""
     envelope = decode(content, _ArchivedEnvelope)
     if envelope.server is None:
         data = envelope.data if bytes(envelope.data) else msgspec.Raw(content)
@@ -78,7 +78,7 @@ class Replies:
         return (reply for replies in self._by_type.values() for reply in replies)
 
     def add(self, reply: ArchivedReply) -> None:
-        """Pages have to come in order."""
+        """Add a reply. Pages must be added in order."""
         self._by_type[reply.artifact.type].append(reply)
 
     def of_type(self, kind: str) -> list[ArchivedReply]:
@@ -106,14 +106,14 @@ class Senders:
         for reply in replies:
             by_node[reply.artifact.node].append(reply)
         self._known: Mapping[Node, ServerIdentity] = {node: _joined(replies) for node, replies in by_node.items()}
-        self._alike: dict[str, list[Node]] = defaultdict(list)
+        self._by_name: dict[str, list[Node]] = defaultdict(list)
         for node in self._known:
-            self._alike[node[1]].append(node)
+            self._by_name[node[1]].append(node)
 
     def node(self, named: Node) -> Node:
-        """The server that labels mean. Those of a stream name the cluster of the stream, which may be another word."""
-        alike = self._alike.get(named[1], ())
-        return alike[0] if named not in self._known and len(alike) == 1 else named
+        """The known server that labels mean. Labels of a stream may have another name for the server's cluster."""
+        same_name = self._by_name.get(named[1], ())
+        return same_name[0] if named not in self._known and len(same_name) == 1 else named
 
     def identity(self, node: Node) -> ServerIdentity:
         """The server, with the latest time in its replies."""
@@ -130,7 +130,7 @@ def sealed(sender: ServerIdentity, data: object) -> bytes:
 
 
 def encoded(value: object) -> msgspec.Raw:
-    """JSON to be put into other JSON."""
+    """A value as JSON that can be a part of other JSON."""
     return msgspec.Raw(msgspec.json.encode(value))
 
 

@@ -31,7 +31,7 @@ _AGAIN = "capture again: jsdoctor capture -o FILE.zip"
 
 
 class BundleError(ValueError):
-    """What was read is no bundle, or not the one that was written."""
+    """The file is no bundle, or was changed after it was written."""
 
 
 class NewerFormatError(BundleError):
@@ -128,7 +128,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Header(msgspec.Struct):
-    """What every format there will be has in common."""
+    """The fields that the manifests of all formats have, also of later ones."""
 
     format: str = ""
     jsdoctor: str = ""
@@ -178,8 +178,9 @@ def captured_log(number: int, text: bytes, note: LogNote) -> CapturedLog:
 
 
 def decode_logs(manifest: Manifest, bodies: Mapping[str, bytes]) -> tuple[CapturedLog, ...]:
-    """The logs of a bundle. A member that is not there has the problem in its note. Raises `BundleError` for one that
-    is not what was written.
+    """The logs of a bundle. If a member is missing, its note has the problem.
+
+    Raises `BundleError` if a member was changed after it was written.
     """
     logs = []
     for note in manifest.logs:
@@ -220,8 +221,9 @@ def decode_manifest(raw: bytes) -> Manifest:
 
 
 def decode_samples(manifest: Manifest, bodies: Mapping[str, bytes]) -> tuple[Sample, ...]:
-    """The samples of a bundle, as they were captured. A member that is not there, or that only a later version knows
-    how to read, is a gap. Raises `BundleError` for one that is not what was written.
+    """The samples of a bundle, with gaps for missing members and those that only a later version can read.
+
+    Raises `BundleError` if a member was changed after it was written.
     """
     exchanges: list[list[Exchange]] = [[] for _ in manifest.samples]
     gaps = [list(sample.gaps) for sample in manifest.samples]
@@ -255,7 +257,7 @@ def _member(name: str, sample: int, exchange: Exchange) -> Member:
 
 
 def _access(exchange: Exchange) -> str:
-    """`account`, and `account#1` of a second login: versions that know of one login must not mix the two."""
+    """`account`, or `account#1` of a second login: versions that know one login skip it as unknown."""
     return f"{exchange.access.value}#{exchange.login}" if exchange.login else exchange.access.value
 
 

@@ -93,10 +93,10 @@ _SECTIONS = {
 
 
 class RedactingGroup(TyperGroup):
-    """The commands. Whatever the parser says of their arguments has no secrets that show themselves."""
+    """The group of all commands. It removes secrets from errors of the parser, which quote arguments."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """The commands by what they are for, and those of no section."""
+        """Write the commands by section, and under "Other" those of no section."""
         named = {name for commands in _SECTIONS.values() for name in commands}
         others = {
             name: self.commands[name].get_short_help_str() for name in self.list_commands(ctx) if name not in named
@@ -160,15 +160,15 @@ config_app = typer.Typer(
 app.add_typer(config_app, name="config")
 
 
-_WORDS = {"help": "--help", "version": "--version"}
+_COMMAND_ALIASES = {"help": "--help", "version": "--version"}
 """Commands of other tools, and the option that does the same: `jsdoctor help check` is `jsdoctor check --help`."""
 _COMPLETION = ("--install-completion", "--show-completion")
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code."""
-    if arguments and arguments[0] in _WORDS:
-        arguments = [*arguments[1:], _WORDS[arguments[0]]]
+    if arguments and arguments[0] in _COMMAND_ALIASES:
+        arguments = [*arguments[1:], _COMMAND_ALIASES[arguments[0]]]
     option, equals, shell = (arguments[0] if arguments else "").partition("=")
     if option in _COMPLETION and (equals or len(arguments) > 1):
         # Without this typer ignores the name of the shell and takes the one that it finds among the parent processes.
@@ -183,7 +183,7 @@ def run(arguments: Sequence[str]) -> int:
 
 @cache
 def commands() -> Any:
-    """The commands with their options as click has them, which typer takes 30 ms to work out."""
+    """The commands as click has them. They are cached, as typer takes 30 ms to make them."""
     return typer.main.get_command(app)
 
 
@@ -215,8 +215,8 @@ class CatalogueFormat(StrEnum):
 
 
 _ListFormat = Annotated[CatalogueFormat, typer.Option("--format", help="Format of the list.")]
-_Moved = Annotated[str | None, typer.Option("--listen", hidden=True)]
-"""An option that has become a command, so that whoever still gives it learns its name."""
+_MovedOption = Annotated[str | None, typer.Option("--listen", hidden=True)]
+"""An option that has become a command: it is still parsed, to name the command in an error."""
 
 
 @app.command(cls=SectionedCommand, help=CHECK_HELP, context_settings=CONTEXT_SETTINGS)
@@ -231,7 +231,7 @@ def check(
             " replies.",
         ),
     ] = None,
-    listen: _Moved = None,
+    listen: _MovedOption = None,
 ) -> None:
     """Check a deployment; its help is CHECK_HELP, where lines can be kept as they are."""
     from jsdoctor.cli.check_run import run_check
@@ -359,21 +359,23 @@ def diagnose(
         from jsdoctor.app.rulebook import open_rulebook
         from jsdoctor.cli.diagnose.run import run_diagnose
 
-        beside = given_texts(text or (), given["logs"] or (), open_rulebook().rules)
-        wanted = beside.added_to(wanted_evidence(given, files=beside.files))
+        texts = given_texts(text or (), given["logs"] or (), open_rulebook().rules)
+        wanted = texts.added_to(wanted_evidence(given, files=texts.files))
         return run_diagnose(
-            replace(request_from(DiagnoseRequest, given), text=beside.words, told=beside.told, wanted=wanted)
+            replace(
+                request_from(DiagnoseRequest, given), text=texts.words, problem_lines=texts.problem_lines, wanted=wanted
+            )
         )
 
     raise typer.Exit(guarded(work))
 
 
-_ONE_TEXT = (OptionsOf(RuleRequest, ("rules",)), OptionsOf(OutputRequest, ("color",)))
+_PAGE_OPTIONS = (OptionsOf(RuleRequest, ("rules",)), OptionsOf(OutputRequest, ("color",)))
 """The options of a command that shows a text."""
 
 
 @app.command(context_settings=CONTEXT_SETTINGS)
-@takes(*_ONE_TEXT)
+@takes(*_PAGE_OPTIONS)
 def explain(
     given: Given,
     name: Annotated[
@@ -406,7 +408,7 @@ def demo(
 
 
 @rules_app.command("list", context_settings=CONTEXT_SETTINGS)
-@takes(*_ONE_TEXT)
+@takes(*_PAGE_OPTIONS)
 def rules_list(
     given: Given,
     severity: Annotated[Severity | None, typer.Option("--severity", help="Only rules of this severity.")] = None,

@@ -55,8 +55,8 @@ def capacity(given: Given) -> None:
         from jsdoctor.render.capacity import render_capacity, render_capacity_json
 
         live = not (given["bundle"] or given["prometheus"])
-        pace = {"samples": 3} if live and given["samples"] is None else {}  # two rates, so that they have a range
-        request = replace(request_from(CapacityRequest, given), wanted=wanted_evidence({**given, **pace}))
+        sampling = {"samples": 3} if live and given["samples"] is None else {}  # two rates, so that they have a range
+        request = replace(request_from(CapacityRequest, given), wanted=wanted_evidence({**given, **sampling}))
         report = scrubbed(run_capacity(request, MESSAGES))
         write_results(request, {"text": render_capacity, "json": render_capacity_json}, report)
         if report.result.has_room is False:

@@ -38,14 +38,14 @@ _RENDERERS: dict[str, Callable[[ReportComparison, RenderOptions], str]] = {
 def run_compare(files: tuple[Path, Path], request: CompareRequest) -> ExitCode:
     """Compare two reports. Raises `UsageProblem` for a file that is no report."""
     targets = request.outputs
-    comparison = compare(*map(_loaded, files))
+    comparison = compare(*map(_read_report, files))
     for target in targets:
         options = options_for(target.path, request.color, max_examples=request.max_examples)
         write_output(_RENDERERS[target.format](comparison, options), target.path)
     return exit_code(comparison, request.fail_on or Severity.ERROR)
 
 
-def _loaded(path: Path) -> SavedReport:
+def _read_report(path: Path) -> SavedReport:
     try:
         return parse_saved_report(str(path), path.read_bytes())
     except OSError as error:
@@ -65,7 +65,7 @@ class _Schema(msgspec.Struct):
 
 
 def parse_saved_report(origin: str, body: bytes) -> SavedReport:
-    """Read one. Raises `SavedReportError` with what is wrong with it."""
+    """Read a JSON report. Raises `SavedReportError` with what is wrong with it."""
     try:
         schema = decode_as(body, _Schema).schema
         if schema != SCHEMA:

@@ -29,7 +29,7 @@ from jsdoctor.sources.request import LiveRequest
 from jsdoctor.sources.servers.monitor_url import parse_monitor_url
 
 _DEFAULT = "default"
-_SECRET = "-header"
+_SECRET_SUFFIX = "-header"
 
 
 class ShownSetting(NamedTuple):
@@ -45,12 +45,12 @@ def show_config(given: Mapping[str, Any], every: bool, format_: str) -> ExitCode
     config = load_configuration(request_from(ConfigurationRequest, given))
     rulebook = open_rulebook(tuple(Path(directory) for directory in config.rule_directories or ()), config.policies)
     settings = [
-        *_connection(given, config),
-        *_run(config),
-        *_parameters(config, rulebook, every),
-        *_severities(config, rulebook),
-        *_policies(config),
-        *_waivers(config, rulebook),
+        *_connection_settings(given, config),
+        *_run_settings(config),
+        *_rule_parameters(config, rulebook, every),
+        *_severity_settings(config, rulebook),
+        *_policy_settings(config),
+        *_waiver_settings(config, rulebook),
         ShownSetting("log-scan", *log_scan()),
     ]
     if format_ == "json":
@@ -64,7 +64,7 @@ def show_config(given: Mapping[str, Any], every: bool, format_: str) -> ExitCode
     return ExitCode.OK
 
 
-def _connection(given: Mapping[str, Any], config: Configuration) -> Iterator[ShownSetting]:
+def _connection_settings(given: Mapping[str, Any], config: Configuration) -> Iterator[ShownSetting]:
     options = connection_options(given)
     settings = resolve_connection(options, config)
     named = options.server or options.context or os.environ.get("NATS_URL") or os.environ.get("NATS_CONTEXT")
@@ -89,34 +89,34 @@ def _connection(given: Mapping[str, Any], config: Configuration) -> Iterator[Sho
     yield row("budget", "budget", f"{settings.budget} requests/s" if settings.budget else "no limit")
 
 
-def _run(config: Configuration) -> Iterator[ShownSetting]:
+def _run_settings(config: Configuration) -> Iterator[ShownSetting]:
     if config.environment:
         environment = config.environments[config.environment]
         yield ShownSetting("environment", config.environment, f"{config.origin}:{environment.line}")
     samples, interval_s = pace(LiveRequest(), config)
     interval = quantity(int(interval_s * 1e9), "duration")
-    yield _set("samples", samples, config.samples, config)
-    yield _set("interval", interval, config.interval_ns, config)
+    yield _setting("samples", samples, config.samples, config)
+    yield _setting("interval", interval, config.interval_ns, config)
     monitor = tuple(parse_monitor_url(url).base for url in config.monitor or ())
     lists = {"monitor": monitor, "ntp": config.ntp, "select": config.select, "extend-select": config.extend_select}
     lists |= {"ignore": config.ignore, "rule-directories": config.rule_directories}
     for name, values in lists.items():
-        yield _set(name, ", ".join(values or ()) or "none", values or None, config)
-    yield _set("fail-on", (config.fail_on or Severity.ERROR).value, config.fail_on, config)
+        yield _setting(name, ", ".join(values or ()) or "none", values or None, config)
+    yield _setting("fail-on", (config.fail_on or Severity.ERROR).value, config.fail_on, config)
     examples = DEFAULT_MAX_EXAMPLES if config.max_examples is None else config.max_examples
-    yield _set("max-examples", examples, config.max_examples, config)
-    yield _set("baseline", config.baseline or "none", config.baseline, config)
-    yield _set("docs-url", config.docs_url or "none", config.docs_url, config)
+    yield _setting("max-examples", examples, config.max_examples, config)
+    yield _setting("baseline", config.baseline or "none", config.baseline, config)
+    yield _setting("docs-url", config.docs_url or "none", config.docs_url, config)
     for option, value in config.options.items():
         shown = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-        yield ShownSetting(option, "given, not shown" if option.endswith(_SECRET) else shown, config.origin)
+        yield ShownSetting(option, "given, not shown" if option.endswith(_SECRET_SUFFIX) else shown, config.origin)
 
 
-def _set(name: str, value: object, configured: object, config: Configuration) -> ShownSetting:
+def _setting(name: str, value: object, configured: object, config: Configuration) -> ShownSetting:
     return ShownSetting(name, str(value), _DEFAULT if configured is None else config.origin)
 
 
-def _parameters(config: Configuration, rulebook: Rulebook, every: bool) -> Iterator[ShownSetting]:
+def _rule_parameters(config: Configuration, rulebook: Rulebook, every: bool) -> Iterator[ShownSetting]:
     values = overrides(rulebook.rules, config.rule_settings, config.origin)
     lines = {(setting.rule.upper(), setting.param): setting.line for setting in config.rule_settings}
     lines |= {
@@ -136,18 +136,18 @@ def _parameters(config: Configuration, rulebook: Rulebook, every: bool) -> Itera
             yield ShownSetting(f"{rule.code}.{name}", shown, origin)
 
 
-def _waivers(config: Configuration, rulebook: Rulebook) -> Iterator[ShownSetting]:
+def _waiver_settings(config: Configuration, rulebook: Rulebook) -> Iterator[ShownSetting]:
     for waiver in resolve_waivers(config.waivers, rulebook.rules):
         text = f"{waiver.subject} until {waiver.expires}: {waiver.reason}"
         yield ShownSetting(f"suppress {waiver.rule}", text, f"{waiver.origin}:{waiver.line}")
 
 
-def _severities(config: Configuration, rulebook: Rulebook) -> Iterator[ShownSetting]:
+def _severity_settings(config: Configuration, rulebook: Rulebook) -> Iterator[ShownSetting]:
     severities_of(config.severities, rulebook.rules, config.origin)  # what a run would refuse is refused here
     for rule, (severity, line) in {rule: (severity, line) for rule, severity, line in config.severities}.items():
         yield ShownSetting(f"severity {rule}", severity.value, f"{config.origin}:{line}")
 
 
-def _policies(config: Configuration) -> Iterator[ShownSetting]:
+def _policy_settings(config: Configuration) -> Iterator[ShownSetting]:
     for policy in config.policies:
         yield ShownSetting(f"policy {policy.code}", policy.title, f"{policy.origin}:{policy.line}")

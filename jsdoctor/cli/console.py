@@ -12,14 +12,16 @@ from jsdoctor.app.messages import Messages
 from jsdoctor.app.outputs import Color
 from jsdoctor.render.escape import printable
 
+_DEFAULT_WIDTH, _MIN_WIDTH = 80, 40
+
 
 def use_color(choice: Color, stream: TextIO) -> bool:
-    """`--color` decides; else the environment and the stream."""
+    """Whether to use colours: `--color` decides; else the environment and the stream."""
     return has_color(stream) if choice is Color.AUTO else choice is Color.ALWAYS
 
 
 def has_color(stream: TextIO) -> bool:
-    """NO_COLOR and FORCE_COLOR (no-color.org, force-color.org) decide; else whether a terminal listens."""
+    """Whether colours fit: NO_COLOR and FORCE_COLOR decide (no-color.org); else whether the stream is a terminal."""
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):
@@ -30,8 +32,8 @@ def has_color(stream: TextIO) -> bool:
 def width_of(stream: TextIO) -> int:
     """Columns to fill: COLUMNS, else the terminal's, else 80 if the stream is no terminal."""
     if os.environ.get("COLUMNS", "").isdigit():
-        return max(int(os.environ["COLUMNS"]), 40)
-    return max(_columns(stream) or 80, 40) if stream.isatty() else 80
+        return max(int(os.environ["COLUMNS"]), _MIN_WIDTH)
+    return max(_terminal_columns(stream) or _DEFAULT_WIDTH, _MIN_WIDTH) if stream.isatty() else _DEFAULT_WIDTH
 
 
 def ascii_only(stream: TextIO) -> bool:
@@ -39,7 +41,7 @@ def ascii_only(stream: TextIO) -> bool:
     return not (stream.encoding or "ascii").lower().replace("-", "").startswith("utf")
 
 
-def _columns(stream: TextIO) -> int:
+def _terminal_columns(stream: TextIO) -> int:
     try:
         return os.get_terminal_size(stream.fileno()).columns
     except (OSError, ValueError):  # a terminal without a size, or a stream without a file
@@ -47,7 +49,7 @@ def _columns(stream: TextIO) -> int:
 
 
 def say(message: str, hint: str = "") -> None:
-    """One message for the person, on stderr, with what to do next below it; without what has the shape of a secret."""
+    """Write a message to stderr, with the hint below it, without anything that has the shape of a secret."""
     from jsdoctor.redaction.redact import scrub_line
 
     sys.stderr.write(f"jsdoctor: {printable(scrub_line(message))}\n")

@@ -26,11 +26,11 @@ def guarded(work: Callable[[], ExitCode | NagiosState], nagios: bool = False) ->
         return _guarded(work, say)
     reported: list[str] = []
 
-    def tell(message: str, hint: str = "") -> None:
+    def report(message: str, hint: str = "") -> None:
         reported.append(message)
         say(message, hint)
 
-    code = _guarded(work, tell)
+    code = _guarded(work, report)
     if reported:
         from jsdoctor.redaction.redact import scrub_line
         from jsdoctor.render.formats.nagios import unknown_line
@@ -39,43 +39,43 @@ def guarded(work: Callable[[], ExitCode | NagiosState], nagios: bool = False) ->
     return code if isinstance(code, NagiosState) else NagiosState.UNKNOWN
 
 
-def _guarded(work: Callable[[], ExitCode | NagiosState], tell: Callable[..., None]) -> ExitCode | NagiosState:
+def _guarded(work: Callable[[], ExitCode | NagiosState], report: Callable[..., None]) -> ExitCode | NagiosState:
     try:
         return work()
     except Problem as problem:
-        tell(problem.message, problem.hint)
+        report(problem.message, problem.hint)
         return ExitCode.USAGE if isinstance(problem, UsageProblem) else ExitCode.INCONCLUSIVE
     except SelectionError as error:
-        tell(str(error), "jsdoctor rules list shows every code and slug")
+        report(str(error), "jsdoctor rules list shows every code and slug")
         return ExitCode.USAGE
     except (ConfigurationError, PageError) as error:
         for problem_line in error.problems:
-            tell(problem_line)
+            report(problem_line)
         return ExitCode.USAGE
     except (BinaryNotFoundError, ServerStartError) as error:
-        tell(str(error))
+        report(str(error))
         return ExitCode.INCONCLUSIVE
     except KeyboardInterrupt:
-        tell("interrupted")
+        report("interrupted")
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
         # The reader is gone (`jsdoctor … | head`): there is nothing more to print or to flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.OK
     except Exception as error:  # noqa: BLE001 - the last resort: a bug of ours must not look like a finding
-        return _unexpected(error, tell)
+        return _unexpected(error, report)
 
 
-def _unexpected(error: Exception, tell: Callable[..., None]) -> ExitCode:
-    """What nothing has handled: a bug, but for a name that no file can have."""
+def _unexpected(error: Exception, report: Callable[..., None]) -> ExitCode:
+    """Report an error that nothing has handled: a bug, or a file or host name that cannot exist."""
     if os.environ.get("JSDOCTOR_DEBUG"):
         traceback.print_exc()
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-        tell("a file name that was given is longer than this system allows", "check the paths")
+        report("a file name that was given is longer than this system allows", "check the paths")
         return ExitCode.USAGE
     if isinstance(error, UnicodeError) and "idna" in str(error):
-        tell("a host name that was given is no valid name", "check the URLs")
+        report("a host name that was given is no valid name", "check the URLs")
         return ExitCode.USAGE
     kind = f"{type(error).__name__}: {error}"
-    tell(f"internal error, a bug in jsdoctor: {kind}", "run again with JSDOCTOR_DEBUG=1 and report what it prints")
+    report(f"internal error, a bug in jsdoctor: {kind}", "run again with JSDOCTOR_DEBUG=1 and report what it prints")
     return ExitCode.INTERNAL

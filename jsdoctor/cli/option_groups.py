@@ -79,14 +79,14 @@ _SECTIONS: tuple[type[Any], ...] = (
 """The requests whose options are explained by `--help-all`, each under the first line of its docstring."""
 
 
-_WHOLE = "jsdoctor.whole_help"
-_OFTEN = (
+_HELP_ALL_KEY = "jsdoctor.whole_help"
+_FREQUENT = (
     *("without", "each", "target", "accept", "wait", "server", "context", "select", "logs", "manifest", "bundle"),
     *("output", "format", "fail_on", "verbose"),
 )
 """Options that stand first in a command's help."""
-_FEW = 3
-"""Number of other options for which the help says nothing more."""
+_FEW_OTHERS = 3
+"""Up to so many other options, a command has no `--help-all`."""
 
 
 class SectionedCommand(TyperCommand):
@@ -116,9 +116,9 @@ class SectionedCommand(TyperCommand):
         for parameter in self.get_params(ctx):
             if record := parameter.get_help_record(ctx):
                 name = parameter.name or ""
-                sections.setdefault("Often used" if name in _OFTEN else titles.get(name, "Other"), []).append(record)
+                sections.setdefault("Often used" if name in _FREQUENT else titles.get(name, "Other"), []).append(record)
         sections["Other"] = sections.pop("Other", [])
-        whole = ctx.meta.get(_WHOLE)
+        whole = ctx.meta.get(_HELP_ALL_KEY)
         for title, records in sections.items():
             if records and (whole or title in ("Often used", "Other")):
                 with formatter.section(title):
@@ -136,7 +136,7 @@ def _long_name(record: tuple[str, str]) -> str:
 
 
 def _wrapped(names: str, width: int) -> str:
-    """Names of options, none of which is broken at a hyphen."""
+    """Names of options in lines, not broken at hyphens."""
     return textwrap.fill(
         names, width, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False, break_long_words=False
     )
@@ -144,7 +144,7 @@ def _wrapped(names: str, width: int) -> str:
 
 def _show_all(ctx: typer.Context, wanted: bool) -> None:
     if wanted:
-        ctx.meta[_WHOLE] = True
+        ctx.meta[_HELP_ALL_KEY] = True
         typer.echo(ctx.get_help())
         raise typer.Exit
 
@@ -202,7 +202,7 @@ def _parameter(field: OptionField, parsed: bool) -> inspect.Parameter:
 
 
 def parsed_by(parse: Callable[[str], Any]) -> Callable[[Any], Any]:
-    """A reader of one value for typer, which also passes values that were read before."""
+    """`parse` for typer, which reports a ValueError as its own. Values that are no text were read already."""
 
     def read(text: Any) -> Any:
         try:
@@ -241,7 +241,7 @@ def takes(*groups: Group) -> Callable[[Callable[..., R]], Callable[..., R]]:
         own = list(signature.parameters.values())[1:]
         shared = [option for group in groups for option in _options_of(group)]
         names = {option.name for option in shared}
-        more = [_help_all] if len(names & set(_titles()) - set(_OFTEN)) > _FEW else []
+        more = [_help_all] if len(names & set(_titles()) - set(_FREQUENT)) > _FEW_OTHERS else []
 
         def run(**values: Any) -> R:
             given = {name: value for name, value in values.items() if name in names}

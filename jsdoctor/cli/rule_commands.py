@@ -26,6 +26,8 @@ from jsdoctor.render.explain import api_error_markdown, page_markdown, symptom_m
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.rule_list import rules_json, rules_text
 
+_API_ERROR_DIGITS = 5
+
 
 class RuleFilter(NamedTuple):
     """Which rules of the catalogue are wanted; what is empty leaves none out."""
@@ -36,7 +38,7 @@ class RuleFilter(NamedTuple):
     fixable: bool = False
 
     def takes(self, rule: Rule, checks: Mapping[str, Check]) -> bool:
-        """Whether it is one of them."""
+        """Whether the rule is wanted."""
         kinds = {kind for name in rule.checks for kind in checks[name].kinds} if self.evidence else set()
         return (
             self.severity in ("", rule.severity.value)
@@ -47,8 +49,8 @@ class RuleFilter(NamedTuple):
 
 
 def list_rules(directories: tuple[Path, ...], wanted: RuleFilter, format_: str, color: Color) -> ExitCode:
-    """Print the catalogue, whole titles where no terminal limits them."""
-    rulebook = open_rulebook(directories, _configured().policies)
+    """Print the catalogue. Titles are cut to the width of a terminal, and whole elsewhere."""
+    rulebook = open_rulebook(directories, _configuration_here().policies)
     families = sorted({rule.failure_mode for rule in rulebook.rules})
     if wanted.family and wanted.family not in families:
         raise UsageProblem(f"there is no failure mode {wanted.family!r}", f"known are {', '.join(families)}")
@@ -66,7 +68,7 @@ def show_page(name: str, directories: tuple[Path, ...], color: Color) -> ExitCod
 
     If a rule and a symptom share a slug, print both: the rule describes one cause, the symptom all causes.
     """
-    config = _configured()
+    config = _configuration_here()
     rulebook, options = open_rulebook(directories, config.policies), _options(color, config.docs_url or "")
     if name.upper() in {rule.code for rule in rulebook.rules}:
         pages = [page_markdown(find_rule(rulebook.rules, name), options)]
@@ -81,10 +83,10 @@ def show_page(name: str, directories: tuple[Path, ...], color: Color) -> ExitCod
 
 
 def _pages_of_slug(name: str, rulebook: Rulebook, options: RenderOptions) -> list[str]:
-    """The pages of what has that slug, or that code of an API error."""
+    """The pages of the rule and the symptom with that slug, or of the API error with that code."""
     book = open_symptoms(rulebook)
     symptom = book.symptom(name)
-    error = book.api_error(int(name)) if name.isdecimal() and len(name) < 6 else None  # they have five digits
+    error = book.api_error(int(name)) if name.isdecimal() and len(name) <= _API_ERROR_DIGITS else None
     if error is not None:
         return [api_error_markdown(error, book, rulebook.rules, options)]
     known = [symptom.slug for symptom in book.symptoms]
@@ -97,15 +99,15 @@ def _pages_of_slug(name: str, rulebook: Rulebook, options: RenderOptions) -> lis
 
 
 def validate_rules(directories: tuple[Path, ...]) -> ExitCode:
-    """Load every page; loading is validation."""
+    """Load every page, which validates it, and print how many there are."""
     rulebook = open_rulebook(directories, validate=True)
     symptoms = open_symptoms(rulebook, validate=True).symptoms
     sys.stdout.write(f"{len(rulebook.rules)} rules, {len(symptoms)} symptoms, no mistakes\n")
     return ExitCode.OK
 
 
-def _configured() -> Configuration:
-    """The configuration of this directory. One with mistakes keeps nobody from a page."""
+def _configuration_here() -> Configuration:
+    """The configuration of this directory; the default if it has mistakes, as pages are shown without it."""
     with suppress(ConfigurationError, UsageProblem):
         return load_configuration(ConfigurationRequest())
     return Configuration()

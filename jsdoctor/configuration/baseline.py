@@ -20,7 +20,7 @@ class _File(msgspec.Struct):
 
 
 def parse_baseline(origin: str, body: bytes) -> Baseline:
-    """Read one. Raises `BaselineError` with what is wrong with it."""
+    """Read a baseline. Raises `BaselineError` with what is wrong with it."""
     try:
         file = decode_as(body, _File)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -31,7 +31,7 @@ def parse_baseline(origin: str, body: bytes) -> Baseline:
 
 
 def encode_baseline(accepted: Iterable[Accepted]) -> bytes:
-    """One finding to a line, in the order of code and subject: a change of one is a change of one line."""
+    """The content of a baseline file: one finding on a line, by code and subject, so that changes merge well."""
     lines = [
         msgspec.json.encode(candidate).decode()
         for candidate in sorted(accepted, key=lambda accepted: (accepted.code, accepted.subject, accepted.fingerprint))

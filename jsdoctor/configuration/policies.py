@@ -18,16 +18,16 @@ _ASSETS = ("stream", "consumer")
 _POLICY_KEYS = ("code", "title", "on", "fields", "severity", "match", "url")
 _MATCH = {"stream": ("name", "account", "metadata"), "consumer": ("name", "account", "stream", "metadata")}
 _CONDITIONS = ("required", "min", "max", "one-of", "pattern")
-_UNITS = {"": 1, "B": 1, "K": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4}
-_UNITS |= {"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
-_UNITS |= {"KB": 1000, "MB": 1000**2, "GB": 1000**3, "TB": 1000**4}
+_SIZE_UNITS = {"": 1, "B": 1, "K": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4}
+_SIZE_UNITS |= {"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
+_SIZE_UNITS |= {"KB": 1000, "MB": 1000**2, "GB": 1000**3, "TB": 1000**4}
 _SIZE = re.compile(r"(\d+) ?([A-Za-z]*)")
 _ORDERED = (FieldKind.NUMBER, FieldKind.BYTES, FieldKind.DURATION)
 _TEXTUAL = (FieldKind.TEXT, FieldKind.TEXTS)
 
 
 def parse_policies(origin: str, tables: Any, lines: list[int], problems: list[str]) -> Iterator[Policy]:
-    """Every policy without a mistake. `lines` are those of the tables; mistakes are added to `problems`."""
+    """The policies without mistakes. `lines` are those of the tables. Mistakes are appended to `problems`."""
     line = lines[0] if lines else 1
     if not isinstance(tables, list) or not all(isinstance(table, Mapping) for table in tables):
         problems.append(f"{origin}:{line}: 'policies' must hold tables: [[policies]]")
@@ -47,8 +47,8 @@ def parse_policies(origin: str, tables: Any, lines: list[int], problems: list[st
 
 
 def _policy(table: Mapping[str, Any], origin: str, line: int) -> Policy:
-    """Raises ValueError that states the first mistake."""
-    _known(table, _POLICY_KEYS, "key")
+    """The policy of a table. Raises ValueError with the first mistake."""
+    _refuse_unknown(table, _POLICY_KEYS, "key")
     code, title, on = (_policy_text(table, key, required=True) for key in ("code", "title", "on"))
     if not _CODE.fullmatch(code) or code.startswith(RESERVED_PREFIX):
         raise ValueError(f"the code {code!r} must be capital letters, other than JSD, and three digits, as in ORD001")
@@ -63,7 +63,7 @@ def _policy(table: Mapping[str, Any], origin: str, line: int) -> Policy:
     match = table.get("match", {})
     if not isinstance(match, Mapping):
         raise ValueError("'match' must be a table: match = { name = \"ORDERS*\" }")
-    _known(match, _MATCH[on], "key of 'match'")
+    _refuse_unknown(match, _MATCH[on], "key of 'match'")
     metadata = match.get("metadata", {})
     if not isinstance(metadata, Mapping) or not all(isinstance(value, str) for value in metadata.values()):
         raise ValueError("'match.metadata' must be a table of texts")
@@ -94,7 +94,7 @@ def _conditions(on: str, fields: Mapping[str, Any]) -> Iterator[tuple[str, Condi
             raise ValueError(f"a {on} has no field {name!r} that a policy can judge{did_you_mean(name, known)}")
         if not isinstance(table, Mapping) or not table:
             raise ValueError(f"{name!r} needs a condition: {name} = {{ required = true }}")
-        _known(table, _CONDITIONS, f"condition of {name!r}")
+        _refuse_unknown(table, _CONDITIONS, f"condition of {name!r}")
         yield name, _condition(name, kind, table)
 
 
@@ -125,15 +125,15 @@ def _condition(name: str, kind: FieldKind, table: Mapping[str, Any]) -> Conditio
 
 
 def _value(name: str, kind: FieldKind, value: Any) -> Any:
-    """A value in the unit of its field. Raises ValueError."""
+    """The value of a condition in the unit of its field. Raises ValueError if its type does not fit."""
     whole = isinstance(value, int) and not isinstance(value, bool)
     if kind is FieldKind.DURATION and isinstance(value, str):
         return parse_duration(value)
     if kind is FieldKind.BYTES and isinstance(value, str):
         match = _SIZE.fullmatch(value.strip())
-        if match is None or match[2].upper() not in _UNITS:
+        if match is None or match[2].upper() not in _SIZE_UNITS:
             raise ValueError(f'{name}: {value!r} is no size; write it as "100GiB" or in bytes')
-        return int(match[1]) * _UNITS[match[2].upper()]
+        return int(match[1]) * _SIZE_UNITS[match[2].upper()]
     fits = {
         FieldKind.TEXT: isinstance(value, str),
         FieldKind.TEXTS: isinstance(value, str),
@@ -155,7 +155,7 @@ def _policy_text(table: Mapping[str, Any], key: str, required: bool = False) -> 
     return value.strip()
 
 
-def _known(table: Mapping[str, Any], keys: Iterable[str], what: str) -> None:
+def _refuse_unknown(table: Mapping[str, Any], keys: Iterable[str], what: str) -> None:
     for key in table:
         if key not in keys:
             raise ValueError(f"unknown {what} {key!r}{did_you_mean(key, keys)}")

@@ -16,13 +16,13 @@ from jsdoctor.model.log import DATED_US
 from jsdoctor.model.typed import decode_as
 from jsdoctor.replies.decoding import ReplyError
 
-_LOOKED_AT = 1_000
+_SAMPLED_LINES = 1_000
 _YEAR = 1970  # for times that have none, which are not compared here
 _NS = 1_000_000_000
 
 
 def in_order(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """Oldest first. Loki exchanges lines of one time, even of one stream: then the lines' own times decide.
+    """Oldest first. Loki may swap lines of one time, even of one stream: then the lines' own times decide.
 
     A line without a time of its own stays behind the one before it, as those of a stack trace do.
     """
@@ -50,8 +50,8 @@ def own_time_us(line: str) -> int | None:
 
 
 def has_own_times(lines: Iterable[str]) -> bool:
-    """Whether lines of this log bear times. Those of Loki are worse: of the reading, in the worst case."""
-    return any(own_time_us(line) is not None for line in islice(lines, _LOOKED_AT))
+    """Whether lines of this log have times. Loki's times are less exact: they may be those at which lines were read."""
+    return any(own_time_us(line) is not None for line in islice(lines, _SAMPLED_LINES))
 
 
 def as_text(entry: Entry, with_time: bool) -> bytes:
@@ -64,7 +64,7 @@ def as_text(entry: Entry, with_time: bool) -> bytes:
 
 
 LEVELS = frozenset({"level", "severity", "lvl", "log_level", "loglevel", "detected_level", "severity_text", "priority"})
-"""Labels that tell how severe a line is: one server has lines under several values."""
+"""Labels for the severity of a line: one server has lines under several values."""
 
 # Without an end, a text in quotes goes to the end of the query: else each \" in it would begin another search.
 _QUOTED = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|`[^`]*+(?:`|\Z)', re.DOTALL)
@@ -146,11 +146,11 @@ class _Categories(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Value(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Time and line, and what the line has beside them."""
+    """Time and line, and the metadata of the line."""
 
     at: str
     line: str
-    beside: _Categories = _Categories()
+    categories: _Categories = _Categories()
 
 
 class _LogStream(msgspec.Struct, frozen=True, gc=False):
@@ -181,12 +181,12 @@ class Lifted(NamedTuple):
     metadata: frozenset[str] = frozenset()
     parsed: frozenset[str] = frozenset()
 
-    def of_line(self, beside: _Categories) -> dict[str, str]:
-        """Those of one line; of most lines none."""
-        if not (names := self.metadata & beside.metadata.keys()) and not self.parsed:
+    def of_line(self, categories: _Categories) -> dict[str, str]:
+        """The metadata and parsed values of one line that count; most lines have none."""
+        if not (names := self.metadata & categories.metadata.keys()) and not self.parsed:
             return {}
-        parsed = {name: beside.parsed[name] for name in self.parsed & beside.parsed.keys()}
-        return {**parsed, **{name: beside.metadata[name] for name in names}}
+        parsed = {name: categories.parsed[name] for name in self.parsed & categories.parsed.keys()}
+        return {**parsed, **{name: categories.metadata[name] for name in names}}
 
 
 NOTHING = Lifted()
@@ -221,7 +221,7 @@ def _entries(streams: Iterable[_LogStream], lifted: Lifted, numbers: dict[Labels
     for own in streams:
         usual = labels_of(own.stream)
         for value in own.values:
-            more = lifted.of_line(value.beside)
+            more = lifted.of_line(value.categories)
             labels = labels_of({**more, **own.stream}) if more else usual
             yield Entry(int(value.at), numbers.setdefault(labels, len(numbers)), value.line)
 

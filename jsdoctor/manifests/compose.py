@@ -43,7 +43,7 @@ def is_compose(tree: Tree) -> bool:
 def of_compose(tree: Tree) -> Iterator[DeclaredServers]:
     """The services that run nats-server."""
     services = list(_services(tree))
-    clusters = Counter(_cluster(service) for service in services)
+    clusters = Counter(_cluster_name(service) for service in services)
     counted: set[str] = set()
     for service in services:
         lasting = [volume.target for volume in _volumes(tree, service.node) if volume.lasting]
@@ -52,7 +52,7 @@ def of_compose(tree: Tree) -> Iterator[DeclaredServers]:
             servers = msgspec.structs.replace(servers, settings={**servers.settings, "store_volume": shared})
         if not service.words and "monitoring" not in servers.settings:
             servers = msgspec.structs.replace(servers, settings={**servers.settings, "monitoring": True})
-        if (cluster := _cluster(service)) and cluster not in counted:
+        if (cluster := _cluster_name(service)) and cluster not in counted:
             counted.add(cluster)
             servers = with_size(servers, clusters[cluster], servers.at("clustered"))
         yield servers
@@ -62,7 +62,7 @@ def mounts_of(tree: Tree) -> Iterator[ConfigMount]:
     """Which files the services that run nats-server mount as their configuration."""
     services = list(_services(tree))
     for service in services:
-        volumes = [*_volumes(tree, service.node), *_configs(tree, service.node)]
+        volumes = [*_volumes(tree, service.node), *_mounted_configs(tree, service.node)]
         arguments = Arguments()
         arguments.read(service.words)
         lasting = tuple(volume.target for volume in volumes if volume.lasting)
@@ -75,8 +75,8 @@ def mounts_of(tree: Tree) -> Iterator[ConfigMount]:
                 servers=len(services),
                 container=service.node.place,
             )
-        wanted = (arguments.config,) if arguments.config else () if service.words else _IMAGE_CONFIGS
-        for path in wanted:
+        config_paths = (arguments.config,) if arguments.config else () if service.words else _IMAGE_CONFIGS
+        for path in config_paths:
             if (source := _host_path(path, volumes)) is not None:
                 yield ConfigMount(
                     file=tree.place.file,
@@ -102,7 +102,7 @@ def _services(tree: Tree) -> Iterator[_Service]:
             yield _Service(name, node, words)
 
 
-def _cluster(service: _Service) -> str:
+def _cluster_name(service: _Service) -> str:
     """The name of the cluster that a service joins by its arguments; empty where they name none."""
     arguments = Arguments()
     arguments.read(service.words)
@@ -119,18 +119,18 @@ def _volumes(tree: Tree, service: Tree) -> Iterator[_Volume]:
     }
     for node in elements(service.get("volumes")):
         if isinstance(node.value, str):
-            parts = _plain(node.value).split(":")
+            parts = _with_defaults(node.value).split(":")
             source, target = (parts[0], parts[1]) if len(parts) > 1 else ("", parts[0])
             yield _Volume(source, target, source not in in_memory)
         else:
-            source = _plain(node.text("source"))
+            source = _with_defaults(node.text("source"))
             yield _Volume(source, node.text("target"), node.text("type") != "tmpfs" and source not in in_memory)
 
 
 def _store_volume(servers: DeclaredServers, volumes: list[_Volume]) -> str:
-    """The store directory as the file names it outside of the container; empty where arguments or volumes do not say.
+    """The volume or directory of the host with the store directory; empty where arguments or volumes do not say.
 
-    What lies in a volume that is mounted below another is in the deeper one.
+    If one volume is mounted within another, the store is in the deeper one.
     """
     store = posixpath.normpath(str(servers.get("store_dir") or ""))
     below = [volume for volume in volumes if volume.source and f"{store}/".startswith(f"{volume.target.rstrip('/')}/")]
@@ -140,17 +140,17 @@ def _store_volume(servers: DeclaredServers, volumes: list[_Volume]) -> str:
     return posixpath.normpath(f"{deepest.source}/{store.removeprefix(deepest.target.rstrip('/'))}")
 
 
-def _configs(tree: Tree, service: Tree) -> Iterator[_Volume]:
+def _mounted_configs(tree: Tree, service: Tree) -> Iterator[_Volume]:
     """Entries of `configs`: each is mounted at its target, or at the root under its name."""
     for node in elements(service.get("configs")):
         name = node.value if isinstance(node.value, str) else node.text("source")
         file = tree.text("configs", str(name), "file")
         if file:
-            yield _Volume(_plain(file), node.text("target") or f"/{name}", lasting=False)
+            yield _Volume(_with_defaults(file), node.text("target") or f"/{name}", lasting=False)
 
 
 def _host_path(path: str, volumes: list[_Volume]) -> str | None:
-    """The file of the host that a container sees under this path; None where none is mounted there."""
+    """The file of the host that is mounted at a path of the container; None if there is none."""
     for volume in volumes:
         target = volume.target.rstrip("/")
         if not volume.source.startswith((".", "/")) and "/" not in volume.source and "." not in volume.source:
@@ -162,6 +162,6 @@ def _host_path(path: str, volumes: list[_Volume]) -> str | None:
     return None
 
 
-def _plain(text: str) -> str:
-    """A text with the defaults of its variables, which would else be split at their colon."""
+def _with_defaults(text: str) -> str:
+    """Replace each `${NAME:-default}` by its default, else by its name: its colon would split a volume."""
     return _VARIABLE.sub(lambda match: match[2] or match[1], text)

@@ -15,10 +15,10 @@ from typing import NamedTuple
 from jsdoctor.manifests.tree import MAX_DEPTH, ManifestError, Tree, Variable
 from jsdoctor.model.manifest import FilePosition
 
-_END = r"(?=[\s;,\]}]|\Z)"
-_INTEGER = re.compile(rf"(-?\d+)([kKmMgGtTpPeE][bBiI]*)?{_END}", re.ASCII)
+_VALUE_END = r"(?=[\s;,\]}]|\Z)"
+_INTEGER = re.compile(rf"(-?\d+)([kKmMgGtTpPeE][bBiI]*)?{_VALUE_END}", re.ASCII)
 _BEFORE_BRACKET = re.compile(r"\d+\]", re.ASCII)
-_FLOAT = re.compile(rf"-?\d+\.\d+{_END}", re.ASCII)
+_FLOAT = re.compile(rf"-?\d+\.\d+{_VALUE_END}", re.ASCII)
 _NEGATIVE = re.compile(r"-\d", re.ASCII)
 _DATE_LIKE = re.compile(r"\d{4}-", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
@@ -27,9 +27,9 @@ _ESCAPE = re.compile(r'\\(?:x([0-9a-fA-F]{2})|([tnr"\\]))')
 _QUOTED = re.compile(r'"((?:[^"\\]|\\x[0-9a-fA-F]{2}|\\[tnr"\\])*)"')
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", '"': '"', "\\": "\\"}
 _BOOLEANS = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}
-_MAX = (1 << 63) - 1
+_MAX_INTEGER = (1 << 63) - 1
 _SCALE = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6}
-_BINARY = ("b", "i", "ib")
+_BINARY_UNITS = ("b", "i", "ib")
 
 
 class ScannedValue(NamedTuple):
@@ -53,9 +53,9 @@ def scan_string(text: str, start: int) -> ScannedValue:
 
 
 def scan_unquoted(text: str, start: int) -> ScannedValue:
-    """Anything else: a number where it is one, a word of yes or no, a variable, else a string.
+    """A value without quotes: a number, a boolean word, a variable, or else a string.
 
-    Raises `ValueError` for numbers that are too large and for what starts like a number or date and is none.
+    Raises `ValueError` for numbers that are too large, and for words that start like a number or date but are none.
     """
     if _BEFORE_BRACKET.match(text, start):
         raise ValueError("a number right before ']', which the server takes for a part of it; put a space between them")
@@ -89,9 +89,9 @@ def _word(text: str, start: int) -> ScannedValue:
 def integer(digits: str, suffix: str) -> int:
     """A number with its unit: `k` is 1000, `kb`, `ki` and `kib` are 1024. Raises `ValueError` past 64 bits."""
     unit, rest = suffix[:1].lower(), suffix[1:].lower()
-    if rest and rest not in _BINARY:
+    if rest and rest not in _BINARY_UNITS:
         raise ValueError("a number with a unit that is none; write it as 10GB or 10Gi")
-    if len(digits) > len(str(_MAX)) + 1 or abs(int(digits)) > _MAX:
+    if len(digits) > len(str(_MAX_INTEGER)) + 1 or abs(int(digits)) > _MAX_INTEGER:
         raise ValueError("a number that is too large")
     return int(digits) * int((1024 if rest else 1000) ** _SCALE[unit])
 
@@ -124,8 +124,8 @@ class ConfigTree:
 def configuration(file: str, text: str, include: Include) -> ConfigTree:
     """Read one file. Raises `ManifestError` at the first mistake, as the server does."""
     if text.startswith("\ufeff"):
-        result = "it begins with a byte order mark, which servers take for a part of the first field"
-        raise ManifestError(f"not a configuration: {result}; save it without one", FilePosition(file))
+        why = "it begins with a byte order mark, which servers take for a part of the first field"
+        raise ManifestError(f"not a configuration: {why}; save it without one", FilePosition(file))
     missing: list[tuple[str, FilePosition]] = []
     reader = _ConfReader(file, text, include, missing, set())
     return ConfigTree(Tree(reader.top(), FilePosition(file)), missing, frozenset(reader.used))
@@ -192,7 +192,7 @@ class _ConfReader:
         start = self._pos
         key, bare = self._key()
         if bare and key.lower() == "include" and self._peek().isspace():
-            self._take_in(entries, start)
+            self._include_file(entries, start)
             return
         self._pos = self._match(_BLANKS)
         if self._peek() in "=:" and self._peek():
@@ -206,6 +206,7 @@ class _ConfReader:
         entries[key] = self._value(depth + 1, self._place(start))
 
     def _key(self) -> tuple[str, bool]:
+        """The key, and whether it has no quotes."""
         start, quote = self._pos, self._peek()
         if quote and quote in "\"'":
             end = self._text.find(quote, start + 1)
@@ -233,7 +234,7 @@ class _ConfReader:
         if not first:
             raise self._error("a value is expected, and the file ends")
         if first == "(":
-            return Tree(self._block(), place)
+            return Tree(self._text_block(), place)
         scan = scan_string if first in "\"'" else scan_unquoted
         try:
             scanned: ScannedValue = scan(self._text, self._pos)
@@ -241,14 +242,17 @@ class _ConfReader:
             raise self._error(str(error)) from error
         start, self._pos = self._pos, scanned.end
         return (
-            self._looked_up(scanned.value, place, start)
+            self._variable_value(scanned.value, place, start)
             if isinstance(scanned.value, Variable)
             else Tree(scanned.value, place)
         )
 
-    def _looked_up(self, variable: Variable, place: FilePosition, at: int) -> Tree:
-        """Keys seen before in the blocks around it; what else it is, only the server's environment knows."""
-        if variable.name.startswith("2a$"):
+    def _variable_value(self, variable: Variable, place: FilePosition, at: int) -> Tree:
+        """The value of the field that a variable names, in the blocks around it so far.
+
+        If there is none, the variable itself is returned: its value is in the environment of the server.
+        """
+        if variable.name.startswith("2a$"):  # a bcrypt hash
             return Tree(f"${variable.name}", place)
         for scope in reversed(self._scopes):
             if variable.name in scope:
@@ -289,7 +293,10 @@ class _ConfReader:
             self._end_of_value("", closing="]")
 
     def _end_of_value(self, extra: str, closing: str = "") -> None:
-        """A line's end, a comma, a semicolon or a comment ends a value; what closes its block is left to the block."""
+        """Skip the comma, semicolon or mark of `extra` that ends a value. The end of a line, too, ends it.
+
+        `closing` ends the block around the value, which reads that mark itself.
+        """
         self._pos = self._match(_SAME_LINE)
         mark = self._peek()
         if not mark or mark in "\n\r#" or self._text.startswith("//", self._pos) or (closing and mark == closing):
@@ -299,14 +306,15 @@ class _ConfReader:
             return
         raise self._error("something follows a value on the same line")
 
-    def _block(self) -> str:
+    def _text_block(self) -> str:
+        """The text of a `( … )` block, which a line with only `)` ends."""
         end = re.compile(r"\n\)(?=\n|\Z)").search(self._text, self._pos)
         if end is None:
             raise self._error("this block of text does not end")
         start, self._pos = self._pos + 1, end.end()
         return self._text[start : end.start() + 1]
 
-    def _take_in(self, entries: dict[str, Tree], start: int) -> None:
+    def _include_file(self, entries: dict[str, Tree], start: int) -> None:
         self._pos = self._match(_SAME_LINE)
         quote = self._peek()
         if quote and quote in "\"'":
@@ -319,9 +327,10 @@ class _ConfReader:
             raise self._error("the name of a file is expected after include", start)
         if self._nesting >= _MAX_INCLUDES:
             raise self._error("files include each other without end", start)
-        result = self._include(self._file, name)
-        if result is None:
+        included = self._include(self._file, name)
+        if included is None:
             self._missing.append((name, self._place(start)))
             return
-        inner = _ConfReader(result[0], result[1], self._include, self._missing, self.used, nesting=self._nesting + 1)
+        path, text = included
+        inner = _ConfReader(path, text, self._include, self._missing, self.used, nesting=self._nesting + 1)
         entries.update(inner.top())

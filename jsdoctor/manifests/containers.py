@@ -58,8 +58,9 @@ def is_kept(directory: str, mounts: Sequence[str]) -> bool:
 def joined(
     servers: Sequence[DeclaredServers], mounts: Sequence[ConfigMount], generated: Sequence[GeneratedMap]
 ) -> list[DeclaredServers]:
-    """Configurations with what the workloads that mount them tell; `persistent` is unclear where none is known. The
-    only container that runs with a configuration is part of it, and no server of its own.
+    """Add to configurations what is known of the workloads that mount them, such as the number of servers.
+
+    If one container runs with a configuration, both become one entry.
     """
     containers = {server.place: server for server in servers if server.what == "container"}
     result: list[DeclaredServers] = []
@@ -80,12 +81,12 @@ def joined(
 def _mounting(
     servers: DeclaredServers, mounts: Sequence[ConfigMount], generated: Sequence[GeneratedMap]
 ) -> Sequence[ConfigMount] | None:
-    """The mounts of a configuration; None for a file of a host."""
+    """The mounts of a configuration; None if no container mounts it: it is a file of a host."""
     path = posixpath.normpath(servers.place.file)
     names = {servers.config_map} if servers.config_map else {item.name for item in generated if path in item.paths}
     if names:
         config_mounts = [
-            mount for mount in mounts if mount.config_map in names and _same(mount.namespace, servers.namespace)
+            mount for mount in mounts if mount.config_map in names and _same_space(mount.namespace, servers.namespace)
         ]
     else:
         config_mounts = [mount for mount in mounts if mount.path == path]
@@ -95,6 +96,7 @@ def _mounting(
 def _joined(
     servers: DeclaredServers, near: Sequence[ConfigMount], running: Sequence[DeclaredServers]
 ) -> DeclaredServers:
+    """A configuration with what its mounts and the containers that run with it say, where all of them agree."""
     settings, places, unclear = dict(servers.settings), dict(servers.places), set(servers.unclear)
     if len(running) == 1:
         settings |= running[0].settings
@@ -123,8 +125,8 @@ def _joined(
     )
 
 
-def _same(first: str, second: str) -> bool:
-    """Kustomize and `kubectl -n` fill in the namespace of what names none."""
+def _same_space(first: str, second: str) -> bool:
+    """Whether two objects may share a namespace. One without may get any, by kustomize or `kubectl -n`."""
     return not first or not second or first == second
 
 
@@ -138,7 +140,7 @@ def _nearest(file: str, mounts: Sequence[ConfigMount]) -> Sequence[ConfigMount]:
 _IMAGE = re.compile(r"(?:.*/)?(?:nats|nats-server)(?::[^/]*)?(?:@.*)?", re.ASCII)
 _DEFAULT = re.compile(r"\$\{\w+:?-([^}]*)\}", re.ASCII)
 _WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "Pod", "ReplicaSet")
-_PASSING = ("emptyDir", "ephemeral", "configMap", "secret", "downwardAPI", "projected")
+_SHORT_LIVED = ("emptyDir", "ephemeral", "configMap", "secret", "downwardAPI", "projected")
 """Volumes that are deleted with the pod, or that are read-only."""
 
 
@@ -186,7 +188,7 @@ def sidecars(objects: Sequence[Tree]) -> Iterator[DeclaredSidecar]:
     for tree in objects:
         metadata = tree.get("metadata") if tree.text("kind") == "Pod" else tree.get("spec", "template", "metadata")
         namespace = tree.text("metadata", "namespace")
-        near = [_json(of) for of in services if _same(namespace, of.text("metadata", "namespace"))]
+        near = [_json(service) for service in services if _same_space(namespace, service.text("metadata", "namespace"))]
         for pod, container, _, _ in _containers(tree):
             sidecar = sidecar_of(_json(metadata), _json(pod), _json(container), near, planned=True)
             if sidecar is not None:
@@ -219,6 +221,7 @@ def _containers(tree: Tree) -> Iterator[tuple[Tree, Tree, list[Word], list[str]]
 
 
 def _sources(volume: Tree) -> Iterator[str]:
+    """The names of the ConfigMaps and Secrets of a volume, and empty texts."""
     yield volume.text("configMap", "name")
     yield volume.text("secret", "secretName")
     for source in elements(volume.get("projected", "sources")):
@@ -227,25 +230,29 @@ def _sources(volume: Tree) -> Iterator[str]:
 
 
 def _lasting(tree: Tree, pod: Tree, container: Tree) -> list[str]:
-    """Where a container has volumes that outlive it."""
+    """The mount paths of the volumes that outlive a container."""
     lasting = {claim.text("metadata", "name") for claim in elements(tree.get("spec", "volumeClaimTemplates"))}
     for volume in elements(pod.get("volumes")):
         kinds = {key for key, _ in volume.entries()}
-        if not kinds & set(_PASSING):
+        if not kinds & set(_SHORT_LIVED):
             lasting.add(volume.text("name"))
     mounts = elements(container.get("volumeMounts"))
     return [mount.text("mountPath") for mount in mounts if mount.text("name") in lasting]
 
 
 def declared(name: str, node: Tree, words: Sequence[Word], lasting: Sequence[str]) -> DeclaredServers:
-    """A container by its arguments."""
+    """The servers that a container with these arguments runs. `lasting`: the mounts that outlive it."""
     arguments = Arguments()
     arguments.read(words)
     directory = arguments.settings.get("store_dir")
     if arguments.settings.get("jetstream") and isinstance(directory, str):
         arguments.settings["persistent"] = is_kept(directory, lasting)
         arguments.places["persistent"] = arguments.places["store_dir"]
-    elif arguments.settings.get("jetstream") and "store_dir" not in arguments.unclear and is_kept("/tmp/nats", lasting):  # noqa: S108
+    elif (
+        arguments.settings.get("jetstream")
+        and "store_dir" not in arguments.unclear
+        and is_kept(_DEFAULT_STORE, lasting)
+    ):
         arguments.settings["persistent"] = True
         arguments.places["persistent"] = arguments.places["jetstream"]
     return DeclaredServers(
@@ -260,7 +267,7 @@ def declared(name: str, node: Tree, words: Sequence[Word], lasting: Sequence[str
 
 
 def with_size(servers: DeclaredServers, size: int, place: FilePosition) -> DeclaredServers:
-    """With the number of servers like it."""
+    """The same servers, with their number."""
     settings, places = {**servers.settings, "servers": size}, {**servers.places, "servers": place}
     return msgspec.structs.replace(servers, settings=settings, places=places)
 

@@ -35,9 +35,9 @@ _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.(\d+))?(?:[Zz]|[-+
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """`attribute` of the model's struct, `name` of the server's configuration. An empty attribute: known only.
+    """`attribute` is of the model's struct, `name` of the server's configuration. `read` reads the value.
 
-    Without `read`, its value is not read.
+    If `attribute` is empty, the name is used for both. Without `read`, the field is known but not read.
     """
 
     attribute: str
@@ -61,7 +61,7 @@ class Fields:
 def read_fields(
     tree: Tree, table: Mapping[str, Field], ignored: Collection[str], what: str, ignore_case: bool = False
 ) -> Fields:
-    """Read one mapping. Unknown keys are mistakes of the kind that is dropped silently.
+    """Read one mapping. An unknown key becomes a mistake with `ignored`: what applies the manifest drops it silently.
 
     `ignore_case`: keys are compared as Go's JSON decoder does, whatever their case.
     """
@@ -127,13 +127,13 @@ class Notation:
         return (lambda tree: not reads(tree)) if key.name.startswith("!") else reads
 
     def mapping(self, shape: type[msgspec.Struct]) -> Read:
-        """Reads a struct within a field; its first mistake becomes one of the field."""
+        """A function that reads a struct within a field. It raises the struct's first mistake as `ValueError`."""
         table = self.table(shape)
 
         def read(tree: Tree) -> Any:
             if not isinstance(tree.value, dict):
                 raise ValueError("a mapping is expected")
-            fields = read_fields(tree, table, self.ignored.get(shape, ()), _CALLED[shape], self.is_json)
+            fields = read_fields(tree, table, self.ignored.get(shape, ()), _STRUCT_NAMES[shape], self.is_json)
             if wrong := [mistake for mistake in fields.mistakes if not (mistake.ignored and self.is_json)]:
                 raise ValueError(wrong[0].says)
             return made(shape, fields.values)
@@ -141,7 +141,7 @@ class Notation:
         return read
 
 
-_CALLED: dict[type[msgspec.Struct], str] = {
+_STRUCT_NAMES: dict[type[msgspec.Struct], str] = {
     SubjectTransform: "a subject transform",
     SourceConfig: "a source",
     ExternalStream: "an external stream",
@@ -152,7 +152,7 @@ _CALLED: dict[type[msgspec.Struct], str] = {
 
 
 def made(shape: type[Config], values: Mapping[str, Any]) -> Config:
-    """The struct with these values, some of which are of a struct within it, as `consumer_limits.max_ack_pending`."""
+    """The struct with these values. A name with a dot is of a struct within: `consumer_limits.max_ack_pending`."""
     own: dict[str, Any] = {}
     within: dict[str, dict[str, Any]] = {}
     for name, value in values.items():
@@ -172,7 +172,7 @@ def text(tree: Tree) -> str:
 
 
 def one_of(*allowed: str) -> Read:
-    """One of these words."""
+    """A reader of one of these words."""
 
     def read(tree: Tree) -> str:
         if tree.value not in allowed:
@@ -192,7 +192,7 @@ def number(tree: Tree) -> int:
 
 
 def integer(bits: int = 64, signed: bool = True) -> Read:
-    """A whole number as Go's JSON decoder reads it: no fraction, no exponent, and within the size of its type."""
+    """A reader of a whole number as Go decodes JSON: no fraction, no exponent, within the size of its type."""
     least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
 
     def read(tree: Tree) -> int:
@@ -206,7 +206,7 @@ def integer(bits: int = 64, signed: bool = True) -> Read:
 
 
 def listed(read: Read) -> Read:
-    """A list of such values."""
+    """A reader of a list of values, each read by `read`."""
 
     def read_all(tree: Tree) -> tuple[Any, ...]:
         return tuple(read(item) for item in _list(tree))
@@ -215,7 +215,7 @@ def listed(read: Read) -> Read:
 
 
 def at_least(least: int) -> Read:
-    """A whole number that is not below a bound of the format's own."""
+    """A reader of a whole number that is not below a bound."""
 
     def read(tree: Tree) -> int:
         if (value := number(tree)) < least:
@@ -226,7 +226,7 @@ def at_least(least: int) -> Read:
 
 
 def between(least: int, most: int) -> Read:
-    """A whole number within bounds of the format's own."""
+    """A reader of a whole number within bounds."""
 
     def read(tree: Tree) -> int:
         if not least <= (value := number(tree)) <= most:
@@ -288,7 +288,7 @@ def moment(tree: Tree) -> datetime:
 
 
 def anything(tree: Tree) -> object:
-    """What nothing is made of."""
+    """Whether there is a value, of any type."""
     return tree.value is not None
 
 

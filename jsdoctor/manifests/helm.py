@@ -28,11 +28,11 @@ _TOP_KEYS = frozenset(
 )
 """Values of the chart from 1.0 on (k8s: helm/charts/nats/values.yaml)."""
 _OLD_KEYS = ("nats", "auth", "cluster", "natsbox", "exporter", "leafnodes", "gateway", "websocket", "mqtt", "jetstream")
-_CLOSE = 0.8
+_MIN_LIKENESS = 0.8
 """Likeness of two keys (0 to 1) from which one may be meant for the other."""
 _DECIDED = frozenset({"jetstream", "servers", "store_dir", "max_file_store", "persistent", "monitoring", "auth", "tls"})
-_DEFAULT_VOLUME = 10 << 30
-_FOLKLORE = {
+_DEFAULT_VOLUME, _DEFAULT_REPLICAS = 10 << 30, 3
+_MISTAKEN_VALUES = {
     ("podDisruptionBudget", "minAvailable"): "its budget is maxUnavailable: 1, right for every size",
     ("monitor",): "write config.monitor, which is on unless switched off",
     ("exporter",): "write promExporter",
@@ -72,7 +72,7 @@ def helm_values(tree: Tree, file: str, *, whole: bool = False, partial: bool = F
     reader = _ValuesReader(FilePosition(file), tree)
     reader.read()
     if whole:
-        reader.misnamed()
+        reader.note_unknown_keys()
     if partial:
         reader.leave_defaults_open()
     return DeclaredServers(
@@ -106,50 +106,50 @@ class _ValuesReader:
     unclear: set[str] = field(default_factory=set)
 
     def read(self) -> None:
-        self._merged()
-        self._cluster()
-        self._jetstream()
+        self._read_merged()
+        self._read_cluster()
+        self._read_jetstream()
         monitor = ("config", "monitor", "enabled")
-        self._set("monitoring", self._on(monitor, True), self._node(*monitor))
+        self._set("monitoring", self._is_enabled(monitor, True), self._node(*monitor))
         exporter = ("promExporter", "enabled")
-        self._set("exporter", self._on(exporter, False), self._node(*exporter))
+        self._set("exporter", self._is_enabled(exporter, False), self._node(*exporter))
         for name, path in (("tls", ("config", "nats", "tls", "enabled")), ("auth", ("config", "resolver", "enabled"))):
-            if self._on(path, False):
+            if self._is_enabled(path, False):
                 self._set(name, True, self._node(*path))
-        self._unknown()
+        self._note_mistaken_values()
         budget = self.tree.get("podDisruptionBudget", "enabled")
         if budget is not None and budget.value is False:
             self._set("max_unavailable", 0, budget)
         elif (merged := self.tree.get("podDisruptionBudget", "merge", "spec")) is not None:
-            self._budget(merged)
+            self._read_budget(merged)
 
-    def misnamed(self) -> None:
-        """Keys at the top that the chart does not have, values of its releases before 1.0 among them."""
-        paths = {path[0] for path in _FOLKLORE if len(path) == 1}
+    def note_unknown_keys(self) -> None:
+        """Note the top-level keys that the chart does not have, such as those before 1.0, as mistakes."""
+        paths = {path[0] for path in _MISTAKEN_VALUES if len(path) == 1}
         for key, node in self.tree.entries():
             if key not in _TOP_KEYS and key not in paths:
-                near = get_close_matches(key, _TOP_KEYS, 1, _CLOSE)
+                near = get_close_matches(key, _TOP_KEYS, 1, _MIN_LIKENESS)
                 before = "; before 1.0 it had it" if key in _OLD_KEYS else ""
                 meant = f"; did you mean {near[0]!r}?" if near else ""
                 text = f"the chart has no value {key} and ignores it{before or meant}"
                 self.mistakes.append(Mistake(node.place, text, ignored=True))
 
     def leave_defaults_open(self) -> None:
-        """What only a default decides, other values may set."""
+        """Make unclear what only a default of the chart decides: other values, not seen here, may set it."""
         defaults = {name for name, place in self.places.items() if place == self.tree.place}
         self.unclear |= defaults | (_DECIDED - set(self.settings))
         for name in defaults:
             del self.settings[name], self.places[name]
 
-    def _unknown(self) -> None:
-        """Values that runbooks set and the chart does not have: it ignores them silently."""
-        for path, text in _FOLKLORE.items():
+    def _note_mistaken_values(self) -> None:
+        """Note values that runbooks recommend but the chart ignores silently, as mistakes."""
+        for path, text in _MISTAKEN_VALUES.items():
             if (node := self.tree.get(*path)) is not None:
                 says_so = f"the chart has no value {'.'.join(path)} and ignores it: {text}"
                 self.mistakes.append(Mistake(node.place, says_so, ignored=True))
 
-    def _budget(self, spec: Tree) -> None:
-        """The chart writes `maxUnavailable: 1`; a `minAvailable` beside it makes Kubernetes refuse the budget."""
+    def _read_budget(self, spec: Tree) -> None:
+        """Read what is merged into the disruption budget. It has `maxUnavailable: 1`, which excludes `minAvailable`."""
         if (node := spec.get("maxUnavailable")) is not None and isinstance(node.value, int):
             self._set("max_unavailable", node.value, node)
         if (node := spec.get("minAvailable")) is not None:
@@ -163,21 +163,21 @@ class _ValuesReader:
     def _node(self, *path: str) -> Tree:
         return self.tree.get(*path) or self.tree
 
-    def _on(self, path: tuple[str, ...], default: bool) -> bool:
+    def _is_enabled(self, path: tuple[str, ...], default: bool) -> bool:
         node = self.tree.get(*path)
         return default if node is None else node.value is True
 
     def _set(self, name: str, value: object, node: Tree) -> None:
         self.settings[name], self.places[name] = value, node.place
 
-    def _merged(self) -> None:
-        """The part of the server's configuration that is written out: `config.merge`, and `merge` of its blocks."""
+    def _read_merged(self) -> None:
+        """Read the server's configuration in `config.merge` and `config.jetstream.merge`. Patches are not read."""
         merge = self.tree.get("config", "merge")
-        entries = {key: _raw(child) for key, child in merge.entries()} if merge else {}
+        entries = {key: _unquoted_values(child) for key, child in merge.entries()} if merge else {}
         includes = {key: child.place for key, child in entries.items() if key.endswith("$include")}
         jetstream = self.tree.get("config", "jetstream", "merge")
         if jetstream is not None and isinstance(jetstream.value, dict) and jetstream.value:
-            entries["jetstream"] = _raw(jetstream)
+            entries["jetstream"] = _unquoted_values(jetstream)
         declared = server_config(Tree(entries, self.whole), includes)
         self.settings |= {key: value for key, value in declared.settings.items() if key != "jetstream"}
         self.places |= declared.places
@@ -189,8 +189,8 @@ class _ValuesReader:
             if patch is not None and list(patch.items()):
                 self.unclear |= {"auth", "max_file_store", "store_dir", "sync_interval"}
 
-    def _cluster(self) -> None:
-        on = self._on(("config", "cluster", "enabled"), False)
+    def _read_cluster(self) -> None:
+        on = self._is_enabled(("config", "cluster", "enabled"), False)
         replicas = self.tree.get("config", "cluster", "replicas")
         if not on:
             self._set("servers", 1, self._node("config", "cluster", "enabled"))
@@ -200,32 +200,36 @@ class _ValuesReader:
             return
         self._set("clustered", True, self._node("config", "cluster"))
         if replicas is None or (isinstance(replicas.value, int) and not isinstance(replicas.value, bool)):
-            self._set("servers", replicas.value if replicas else 3, replicas or self._node("config", "cluster"))
+            self._set(
+                "servers",
+                replicas.value if replicas else _DEFAULT_REPLICAS,
+                replicas or self._node("config", "cluster"),
+            )
         else:
             self.mistakes.append(Mistake(replicas.place, "config.cluster.replicas: a whole number is expected"))
 
-    def _jetstream(self) -> None:
-        on = self._on(("config", "jetstream", "enabled"), False)
+    def _read_jetstream(self) -> None:
+        on = self._is_enabled(("config", "jetstream", "enabled"), False)
         self._set("jetstream", on, self._node("config", "jetstream", "enabled"))
         files = ("config", "jetstream", "fileStore")
-        if not on or not self._on((*files, "enabled"), True):
+        if not on or not self._is_enabled((*files, "enabled"), True):
             return
         directory = self.tree.get(*files, "dir")
         if "store_dir" not in self.settings:
             self._set("store_dir", directory.value if directory else "/data", directory or self._node(*files))
-        persistent = self._on((*files, "pvc", "enabled"), True)
+        persistent = self._is_enabled((*files, "pvc", "enabled"), True)
         self._set("persistent", persistent, self._node(*files, "pvc", "enabled"))
         size = self.tree.get(*files, "pvc", "size")
         if persistent:
-            self._quantity("volume_bytes", size, _DEFAULT_VOLUME, self._node(*files))
+            self._set_quantity("volume_bytes", size, _DEFAULT_VOLUME, self._node(*files))
         storage_class = self.tree.get(*files, "pvc", "storageClassName")
         if storage_class is not None:
             self._set("storage_class", str(storage_class.value), storage_class)
         largest = self.tree.get(*files, "maxSize")
         if largest is not None and "max_file_store" not in self.settings:
-            self._quantity("max_file_store", largest, None, largest)
+            self._set_quantity("max_file_store", largest, None, largest)
 
-    def _quantity(self, name: str, node: Tree | None, default: int | None, near: Tree) -> None:
+    def _set_quantity(self, name: str, node: Tree | None, default: int | None, near: Tree) -> None:
         if node is None:
             self._set(name, default, near)
             return
@@ -236,12 +240,12 @@ class _ValuesReader:
             self.unclear.add(name)
 
 
-def _raw(node: Tree) -> Tree:
-    """Texts between `<<` and `>>` are written into the configuration without quotes: numbers with units, variables."""
+def _unquoted_values(node: Tree) -> Tree:
+    """The same tree, with each `<< … >>` as the number or variable that the chart writes without quotes."""
     if isinstance(node.value, dict):
-        return Tree({key: _raw(child) for key, child in node.value.items()}, node.place)
+        return Tree({key: _unquoted_values(child) for key, child in node.value.items()}, node.place)
     if isinstance(node.value, list):
-        return Tree([_raw(child) for child in node.value], node.place)
+        return Tree([_unquoted_values(child) for child in node.value], node.place)
     text = node.value.strip() if isinstance(node.value, str) else ""
     if text.startswith("<<") and text.removeprefix("<<").endswith(">>"):
         raw = text[2:-2].strip()

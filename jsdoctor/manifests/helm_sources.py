@@ -15,7 +15,7 @@ _OLD_CHART = "values of the nats chart before 1.0 are not read here: render it w
 
 @dataclass(frozen=True, slots=True)
 class ChartRelease:
-    """Values of one release. `is_nats`: it is the official chart's, whatever they hold; else they are like its values.
+    """Values of one release. `is_nats`: its chart is the official one; else only the form of the values is like that.
 
     `partial`: more values come from files or objects that are not here. `problem`: why they cannot be judged.
     """
@@ -28,7 +28,7 @@ class ChartRelease:
 
 @dataclass(slots=True)
 class ChartReference:
-    """A reference to a chart, before it is known whether it is the one."""
+    """A reference to any chart, with the values that it gets."""
 
     tree: Tree
     chart: str
@@ -44,7 +44,7 @@ def releases(tree: Tree, yaml: _Yaml) -> list[ChartRelease]:
 
 
 def release_of(chart_reference: ChartReference) -> ChartRelease | None:
-    """The release that a reference makes; None where it is of another chart and its values are not like those."""
+    """The release of a reference; None if it is of another chart and its values have another form."""
     name = chart_reference.chart.rstrip("/").rpartition("/")[2]
     values = _merged(chart_reference.values, chart_reference.tree)
     if name != "nats":
@@ -71,11 +71,11 @@ def _references(tree: Tree, yaml: _Yaml) -> Iterator[ChartReference]:
     elif tree.get("helmCharts") is not None:
         yield from map(_kustomize, _items(tree, "helmCharts"))
     elif not kind and tree.get("releases") is not None:
-        yield from (_listed(item) for item in _items(tree, "releases"))
+        yield from (_helmfile(item) for item in _items(tree, "releases"))
     elif not kind and (helm := tree.get("helm")) is not None and helm.get("chart") is not None:
         files = bool(_items(helm, "valuesFiles"))
         yield ChartReference(
-            helm, helm.text("chart"), helm.text("repo"), _version(helm), _present(helm, "values"), files
+            helm, helm.text("chart"), helm.text("repo"), _version(helm), _optional(helm, "values"), files
         )
 
 
@@ -84,14 +84,14 @@ def _flux(spec: Tree) -> ChartReference:
     name = chart.text("chart") or spec.text("chartRef", "name")
     repository = chart.text("sourceRef", "name")
     partial = bool(_items(spec, "valuesFrom"))
-    return ChartReference(spec, name, repository, _version(chart), _present(spec, "values"), partial)
+    return ChartReference(spec, name, repository, _version(chart), _optional(spec, "values"), partial)
 
 
 def _argo(spec: Tree, yaml: _Yaml) -> Iterator[ChartReference]:
-    sources = [*_present(spec, "source"), *_items(spec, "sources")]
+    sources = [*_optional(spec, "source"), *_items(spec, "sources")]
     for source in sources:
         helm = source.get("helm") or source
-        values = _present(helm, "valuesObject") or _from_text(helm.get("values"), yaml)
+        values = _optional(helm, "valuesObject") or _from_text(helm.get("values"), yaml)
         values += [with_path(item.text("name"), item.get("value") or item) for item in _items(helm, "parameters")]
         partial = bool(_items(helm, "valueFiles")) or bool(_items(helm, "fileParameters"))
         yield ChartReference(
@@ -101,20 +101,20 @@ def _argo(spec: Tree, yaml: _Yaml) -> Iterator[ChartReference]:
 
 def _kustomize(chart: Tree) -> ChartReference:
     partial = chart.get("valuesFile") is not None or bool(_items(chart, "additionalValuesFiles"))
-    values = _present(chart, "valuesInline")
+    values = _optional(chart, "valuesInline")
     return ChartReference(chart, chart.text("name"), chart.text("repo"), _version(chart), values, partial)
 
 
 def _controller(spec: Tree, yaml: _Yaml) -> ChartReference:
-    """HelmChart of k3s and RKE2, and controllers that took its form."""
-    values = _from_text(spec.get("valuesContent"), yaml) or _present(spec, "values")
+    """A HelmChart of k3s or RKE2, or of a controller with the same form."""
+    values = _from_text(spec.get("valuesContent"), yaml) or _optional(spec, "values")
     values += [with_path(name, node) for name, node in (spec.get("set") or Tree({}, spec.place)).entries()]
     name = spec.text("chart") or spec.text("chartName") or spec.text("chart", "name")
     repository = spec.text("repo") or spec.text("chartRepoURL") or spec.text("chart", "url")
     return ChartReference(spec, name, repository, _version(spec), values, bool(_items(spec, "valuesSecrets")))
 
 
-def _listed(release: Tree) -> ChartReference:
+def _helmfile(release: Tree) -> ChartReference:
     """A release of a helmfile: each of its values is an object or the name of a file."""
     values = _items(release, "values")
     inline = [value for value in values if isinstance(value.value, dict)]
@@ -127,7 +127,7 @@ def _version(tree: Tree) -> str:
     return str(node.value) if node is not None else ""
 
 
-def _present(tree: Tree, *path: str) -> list[Tree]:
+def _optional(tree: Tree, *path: str) -> list[Tree]:
     node = tree.get(*path)
     return [node] if node is not None else []
 
@@ -138,7 +138,7 @@ def _items(tree: Tree, key: str) -> list[Tree]:
 
 
 def _from_text(node: Tree | None, yaml: _Yaml) -> list[Tree]:
-    """Values in a block of text; its lines follow its key."""
+    """Values in a block of YAML text. Empty lines are put before it, so that places count from the file's begin."""
     if node is None or not isinstance(node.value, str):
         return []
     try:
@@ -148,7 +148,7 @@ def _from_text(node: Tree | None, yaml: _Yaml) -> list[Tree]:
 
 
 def with_path(path: str, node: Tree) -> Tree:
-    """`config.jetstream.enabled` with its value, as `helm --set` takes it."""
+    """The nested mappings that `helm --set` makes of a path such as `config.jetstream.enabled`."""
     tree = Tree(_typed(node.value), node.place)
     for key in reversed(path.split(".")):
         tree = Tree({key: tree}, node.place)
@@ -156,6 +156,7 @@ def with_path(path: str, node: Tree) -> Tree:
 
 
 def _typed(value: object) -> str | int | float | bool | None:
+    """The boolean or number that `helm --set` makes of a text."""
     if isinstance(value, str):
         if value in ("true", "false"):
             return value == "true"
@@ -169,14 +170,14 @@ def _merged(values: list[Tree], near: Tree) -> Tree:
         return Tree({}, near.place)
     merged = values[0]
     for more in values[1:]:
-        merged = _over(merged, more)
+        merged = _overlaid(merged, more)
     return merged
 
 
-def _over(below: Tree, above: Tree) -> Tree:
+def _overlaid(below: Tree, above: Tree) -> Tree:
     if not isinstance(below.value, dict) or not isinstance(above.value, dict):
         return above
     both = dict(below.value)
     for key, node in above.value.items():
-        both[key] = _over(both[key], node) if key in both else node
+        both[key] = _overlaid(both[key], node) if key in both else node
     return Tree(both, below.place)

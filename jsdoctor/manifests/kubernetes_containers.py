@@ -20,7 +20,7 @@ _MAX_CHARACTERS = 40
 
 
 def quantity_bytes(text: str) -> int | None:
-    """Bytes of a quantity; None for other text."""
+    """Bytes of a quantity such as `10Gi`; None for other text."""
     match = _QUANTITY.fullmatch(text[:_MAX_CHARACTERS])
     if match is None:
         return None
@@ -46,7 +46,7 @@ def elements(value: Json, key: str) -> Iterator[Json]:
 
 
 def text(value: Json, key: str) -> str:
-    """A text or number as text."""
+    """The member as text; empty if it is missing, null, an object or a list."""
     member = value.get(key)
     return "" if member is None or isinstance(member, dict | list) else str(member)
 
@@ -57,12 +57,12 @@ def whole(value: object, default: int = 0) -> int:
 
 
 def size(value: object) -> int:
-    """Bytes of a quantity."""
+    """Bytes of a quantity; 0 if it is none."""
     return (quantity_bytes(str(value)) or 0) if isinstance(value, str | int) else 0
 
 
 def moment(value: object) -> datetime | None:
-    """A time."""
+    """The time in a text; None if there is none."""
     try:
         return msgspec.convert(value, datetime) if isinstance(value, str) else None
     except msgspec.ValidationError:
@@ -76,7 +76,8 @@ _LAME_DUCK = re.compile(r"(?:-sl|--?signal)[= ]\"?ldm\b|\bUSR2\b")
 _SLEEP = re.compile(r"\bsleep\s+(\d+)")
 _GO_SIZE = re.compile(r"(\d+)(B|KiB|MiB|GiB|TiB)?", re.ASCII)
 _GO_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
-_DEFAULT_GRACE_S = 30
+_DEFAULT_GRACE_S, _DEFAULT_PERIOD_S, _DEFAULT_FAILURES = 30, 10, 3
+"""What Kubernetes takes for `terminationGracePeriodSeconds`, `periodSeconds` and `failureThreshold` without a value."""
 
 
 def server_container(spec: Json) -> Json | None:
@@ -85,7 +86,7 @@ def server_container(spec: Json) -> Json | None:
 
 
 def container_of(container: Json, status: Json) -> ServerContainer:
-    """Its specification and its state."""
+    """A container of nats-server with its limits, probes and state."""
     name = text(container, "name")
     shown = next((element for element in elements(status, "containerStatuses") if element.get("name") == name), {})
     ended = inner(shown, "state", "terminated") or inner(shown, "lastState", "terminated")
@@ -107,7 +108,7 @@ def container_of(container: Json, status: Json) -> ServerContainer:
 
 
 def shutdown_of(spec: Json, container: Json) -> Shutdown:
-    """How its pod is stopped. The waits of a hook before the signal are separate from those after it."""
+    """How the pod is stopped: its grace, and how long its hook waits before and after it signals the server."""
     hook = inner(container, "lifecycle", "preStop")
     command = _command(inner(hook, "exec"))
     signal = _LAME_DUCK.search(command)
@@ -137,13 +138,13 @@ def _probe(container: Json, kind: str) -> ContainerProbe | None:
     return ContainerProbe(
         path=path,
         delay_s=whole(given.get("initialDelaySeconds")),
-        period_s=whole(given.get("periodSeconds"), 10),
-        failures=whole(given.get("failureThreshold"), 3),
+        period_s=whole(given.get("periodSeconds"), _DEFAULT_PERIOD_S),
+        failures=whole(given.get("failureThreshold"), _DEFAULT_FAILURES),
     )
 
 
 def _go_memory_limit(container: Json, limit: int) -> int | None:
-    """GOMEMLIMIT in bytes (Go: runtime, parseByteCount); it may be taken from the container's own limit."""
+    """GOMEMLIMIT in bytes (Go: runtime, parseByteCount), 0 without it; None if its value is not shown."""
     given = next((element for element in elements(container, "env") if element.get("name") == "GOMEMLIMIT"), None)
     if given is None:
         return None if container.get("envFrom") else 0

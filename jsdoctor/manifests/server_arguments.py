@@ -43,8 +43,8 @@ _SETTINGS = {
     "cluster_name": "cluster_name",
     **dict.fromkeys(("c", "config"), "config"),
 }
-_FLAGS = ("monitoring", "auth", "clustered")
-"""Settings of which it only counts that they are set."""
+_SET_OR_NOT = ("monitoring", "auth", "clustered")
+"""Settings whose value does not matter, only that they are set."""
 _PORTS = ("http_port", "https_port", "m", "ms", "p", "port")
 _MAX_PORT = 65535
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
@@ -62,7 +62,7 @@ class Word(NamedTuple):
 
 
 def words_of(*nodes: Tree | None) -> list[Word]:
-    """Entry point and arguments, each a list or one line. Of `sh -c "nats-server …"` the line of the shell counts."""
+    """The words of entry point and arguments, each a list or a line. Of `sh -c "nats-server …"`: those of the line."""
     words: list[Word] = []
     for node in nodes:
         if node is not None and isinstance(node.value, str):
@@ -85,7 +85,7 @@ def _text(item: Tree) -> str:
 
 
 def _after_server(words: list[str]) -> list[str]:
-    """The command that runs nats-server, of a line of a shell."""
+    """The words of a shell line from the last nats-server up to an operator such as `&&`."""
     starts = [at for at, word in enumerate(words) if _SERVER.fullmatch(word)]
     rest = words[starts[-1] :] if starts else []
     ends = [at for at, word in enumerate(rest) if word in ("&&", "||", ";", "&", "|", ">", ">>", "2>&1")]
@@ -108,7 +108,7 @@ class Arguments:
     config: str = ""
 
     def read(self, words: Sequence[Word]) -> None:
-        """Go's flag package ends at the first word that is no flag; the rest is a command of the server (`help`)."""
+        """Read the arguments up to the first word that is no flag, where Go's flag package ends, too."""
         rest = iter(words[1:] if names_server(words) else words)
         for word, place in rest:
             if not word.startswith("-") or word in ("-", "--"):
@@ -117,43 +117,43 @@ class Arguments:
                 return
             name, equals, value = word.removeprefix("-").removeprefix("-").partition("=")
             if name in BOOLEANS:
-                self._switch(name, value if equals else "true", place)
+                self._read_switch(name, value if equals else "true", place)
             elif name in NUMBERS or name in TEXTS:
                 following = None if equals else next(rest, None)
                 if not equals and following is None:
-                    self._wrong(place, f"argument -{name} needs a value")
+                    self._add_mistake(place, f"argument -{name} needs a value")
                     return
-                self._value(name, value if equals else following.text if following else "", place)
+                self._read_value(name, value if equals else following.text if following else "", place)
             elif _VARIABLE.search(name):
                 self.unclear |= MAY_BE_INCLUDED
             else:
                 near = did_you_mean(name, BOOLEANS | NUMBERS | TEXTS)
-                self._wrong(place, f"nats-server has no argument {word.partition('=')[0][:40]!r}{near}")
+                self._add_mistake(place, f"nats-server has no argument {word.partition('=')[0][:40]!r}{near}")
                 return
 
-    def _wrong(self, place: FilePosition, text: str) -> None:
+    def _add_mistake(self, place: FilePosition, text: str) -> None:
         self.mistakes.append(Mistake(place, text))
 
-    def _switch(self, name: str, value: str, place: FilePosition) -> None:
+    def _read_switch(self, name: str, value: str, place: FilePosition) -> None:
         optional = name == "tlsverify" and value.lower() == "optional"
         if value not in _TRUE + _FALSE and not optional and not _VARIABLE.search(value):
-            self._wrong(place, f"argument -{name}: true or false is expected")
+            self._add_mistake(place, f"argument -{name}: true or false is expected")
         elif name in ("js", "jetstream"):
             self._set("jetstream", value in _TRUE, place)
 
-    def _value(self, name: str, value: str, place: FilePosition) -> None:
+    def _read_value(self, name: str, value: str, place: FilePosition) -> None:
         setting = _SETTINGS.get(name)
         if name in NUMBERS and not _VARIABLE.search(value):
             if not _WHOLE.fullmatch(value):
-                self._wrong(place, f"argument -{name}: a whole number is expected")
+                self._add_mistake(place, f"argument -{name}: a whole number is expected")
                 return
             if name in _PORTS and value.isdigit() and int(value) > _MAX_PORT:
-                self._wrong(place, f"argument -{name} is a port, and {int(value):,} is above {_MAX_PORT:,}")
+                self._add_mistake(place, f"argument -{name} is a port, and {int(value):,} is above {_MAX_PORT:,}")
                 return
         if setting == "config":
             self.config = value
             self.unclear |= MAY_BE_INCLUDED
-        elif setting in _FLAGS:
+        elif setting in _SET_OR_NOT:
             self._set(setting, True, place)
         elif setting and _VARIABLE.search(value):
             self.unclear.add(setting)

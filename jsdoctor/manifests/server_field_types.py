@@ -22,7 +22,7 @@ _NO_HOST = re.compile(r"[\x00-\x20^`{|}\\\[]|%(?!25)")
 
 
 def url_error(text: str) -> str:
-    """Why Go refuses it, without its content, which may be a password; empty where it does not."""
+    """Why Go refuses a URL; empty if it does not. The text is not quoted: it may be a password."""
     text = text.strip()
     if _CONTROL.search(text):
         return "it has a control character"
@@ -36,11 +36,11 @@ def url_error(text: str) -> str:
     if not path.startswith("/"):
         if scheme:
             return ""  # an opaque URL, such as localhost:4222
-        return "a scheme such as nats:// is missing" if ":" in path.partition("/")[0] else _escapes(path)
+        return "a scheme such as nats:// is missing" if ":" in path.partition("/")[0] else _escape_error(path)
     if not path.startswith("//") or path.startswith("///"):
-        return _escapes(path)
+        return _escape_error(path)
     authority, _, behind = path[2:].partition("/")
-    return _authority(authority) or _escapes(behind)
+    return _host_error(authority) or _escape_error(behind)
 
 
 def url_scheme(text: str) -> str:
@@ -58,11 +58,12 @@ def _scheme(text: str) -> tuple[str, str, bool]:
     return "", text, not before
 
 
-def _escapes(text: str) -> str:
+def _escape_error(text: str) -> str:
     return "% does not begin an escape such as %23" if _ESCAPE.search(text) else ""
 
 
-def _authority(text: str) -> str:
+def _host_error(text: str) -> str:
+    """Why Go refuses `user:password@host:port`; empty if it does not."""
     user, at, host = text.rpartition("@")
     if at and not _USER_INFO.fullmatch(user):
         return "the user or password has a character that must be escaped, such as %23 for #"
@@ -81,13 +82,14 @@ def _authority(text: str) -> str:
     return "the host has a character that no host has" if _NO_HOST.search(host) else ""
 
 
-_PORT = 65535
+_MAX_PORT = 65535
 _SIZES = "KMGT"
 
 
 def wrong_value(kind: str, node: Tree) -> str:
-    """What is expected instead, for a field of that kind (see `server_blocks`); empty where the value is right, comes
-    from a variable, or is of a kind that is not judged.
+    """What a field of this kind (see `server_blocks`) expects instead of its value; empty if the value is right.
+
+    Values of variables, and fields of kind `any`, count as right.
     """
     if isinstance(node.value, Variable) or kind == "any":
         return ""
@@ -95,7 +97,7 @@ def wrong_value(kind: str, node: Tree) -> str:
     if not is_right(node):
         return expected
     if kind in _URLS:
-        return next((f"Go takes this for no URL: {error}" for text in _written(node) if (error := url_error(text))), "")
+        return next((f"Go takes this for no URL: {error}" for text in _strings(node) if (error := url_error(text))), "")
     return ""
 
 
@@ -145,7 +147,7 @@ def _texts(node: Tree) -> bool:
     return _text(node) or (isinstance(node.value, list) and all(_text(item) for item in node.items()))
 
 
-def _switch(node: Tree) -> bool:
+def _on_or_off(node: Tree) -> bool:
     if isinstance(node.value, str):
         return node.value.lower() in ("enabled", "enable", "disabled", "disable")
     return isinstance(node.value, bool | dict)
@@ -159,31 +161,33 @@ def _timeout(node: Tree) -> bool:
 
 
 def _text_list(node: Tree) -> bool:
-    return isinstance(node.value, list) and all(_text(item) or _unknown(item) for item in node.items())
+    return isinstance(node.value, list) and all(_text(item) or _is_variable(item) for item in node.items())
 
 
 def _blocks(node: Tree) -> bool:
-    return isinstance(node.value, list) and all(isinstance(item.value, dict) or _unknown(item) for item in node.items())
+    return isinstance(node.value, list) and all(
+        isinstance(item.value, dict) or _is_variable(item) for item in node.items()
+    )
 
 
-def _unknown(node: Tree) -> bool:
+def _is_variable(node: Tree) -> bool:
     return isinstance(node.value, Variable)
 
 
-def _written(node: Tree) -> list[str]:
+def _strings(node: Tree) -> list[str]:
     """The texts of a value that is a text or a list of them, without those that variables give."""
     items = list(node.items()) if isinstance(node.value, list) else [node]
     return [item.value for item in items if isinstance(item.value, str)]
 
 
 def _subjects(node: Tree) -> bool:
-    return _texts(node) and all(map(is_subject, _written(node)))
+    return _texts(node) and all(map(is_subject, _strings(node)))
 
 
 def _queue_subjects(node: Tree) -> bool:
     """A subject, or a subject and the name of a queue group."""
     return _texts(node) and all(
-        is_subject(text) or (len(parts := text.split()) == 2 and all(map(is_subject, parts))) for text in _written(node)
+        is_subject(text) or (len(parts := text.split()) == 2 and all(map(is_subject, parts))) for text in _strings(node)
     )
 
 
@@ -195,19 +199,19 @@ def _boolean(node: Tree) -> bool:
     return isinstance(node.value, bool)
 
 
-def _word(*words: str, ignore_case: bool = True) -> Callable[[Tree], bool]:
+def _one_of(*words: str, ignore_case: bool = True) -> Callable[[Tree], bool]:
     return lambda node: isinstance(node.value, str) and (node.value.lower() if ignore_case else node.value) in words
 
 
-def _words(words: frozenset[str]) -> Callable[[Tree], bool]:
-    """A list that is not empty, of these words."""
-    return lambda node: _text_list(node) and node.value != [] and words.issuperset(_written(node))
+def _list_of(words: frozenset[str]) -> Callable[[Tree], bool]:
+    """A test for a list that is not empty and has only these words."""
+    return lambda node: _text_list(node) and node.value != [] and words.issuperset(_strings(node))
 
 
 def _handshake(node: Tree) -> bool:
     if _boolean(node):
         return True
-    return _word("true", "on", "false", "off", "auto", "auto_fallback")(node) or (
+    return _one_of("true", "on", "false", "off", "auto", "auto_fallback")(node) or (
         _text(node) and node.value != "" and _duration(node)
     )
 
@@ -219,17 +223,18 @@ def _weight(node: Tree) -> bool:
     return _within(0, 100)(node)
 
 
-def _key(*prefixes: int) -> Callable[[Tree], bool]:
-    """A public nkey: a prefix, 32 bytes and their CRC-16, in base 32 (nkeys: strkey.go)."""
+def _public_key(*prefixes: int) -> Callable[[Tree], bool]:
+    """A test for a public nkey: a prefix, 32 bytes and their CRC-16, in base 32 (nkeys: strkey.go)."""
 
     def is_key(node: Tree) -> bool:
         raw = _decoded(node)
-        return len(raw) == 33 and raw[0] in prefixes
+        return len(raw) == 1 + _KEY_BYTES and raw[0] in prefixes
 
     return is_key
 
 
 def _user_seed(node: Tree) -> bool:
+    """Whether this is the seed of a user: five bits of each of its first bytes hold a prefix (nkeys: strkey.go)."""
     raw = _decoded(node)
     return len(raw) > 1 and raw[0] & 0xF8 == _SEED and (raw[0] & 7) << 5 | (raw[1] & 0xF8) >> 3 == _USER
 
@@ -245,6 +250,7 @@ def _decoded(node: Tree) -> bytes:
     return raw[:-2] if crc_hqx(raw[:-2], 0) == int.from_bytes(raw[-2:], "little") else b""
 
 
+_KEY_BYTES = 32
 _USER, _ACCOUNT, _CURVE, _SEED = 20 << 3, 0, 23 << 3, 18 << 3
 _PUBLIC = (_USER, _ACCOUNT, _CURVE, 13 << 3, 2 << 3, 14 << 3)
 """First bytes of keys of users, accounts, curves, servers, clusters and operators."""
@@ -282,11 +288,11 @@ _EXPECTED: dict[str, tuple[Callable[[Tree], bool], str]] = {
     "integer": (_integer, "a whole number without quotes is expected"),
     "small": (_within(-(1 << 63), (1 << 31) - 1), "a number of bytes below 2 GiB without quotes is expected"),
     "count": (_within(0, 255), "a whole number from 0 to 255 is expected"),
-    "limited": (_within(0, _PORT), f"a whole number from 0 to {_PORT} is expected"),
+    "limited": (_within(0, _MAX_PORT), f"a whole number from 0 to {_MAX_PORT} is expected"),
     "text": (_text, "a text is expected"),
     "boolean": (_boolean, "true or false without quotes is expected"),
     "verify": (
-        lambda node: _boolean(node) or _word("optional")(node),
+        lambda node: _boolean(node) or _one_of("optional")(node),
         'true or false without quotes, or "optional", is expected',
     ),
     "mapping": (lambda node: isinstance(node.value, dict), "a block in braces is expected"),
@@ -296,27 +302,27 @@ _EXPECTED: dict[str, tuple[Callable[[Tree], bool], str]] = {
     "size": (_size, "a number such as 10GB without quotes, or a text ending in K, M, G or T, is expected"),
     "address": (_address, "a port, or a host and a port, is expected"),
     "texts": (_texts, "a text or a list of texts is expected"),
-    "switch": (_switch, "true, false, enabled, disabled or a block is expected"),
+    "switch": (_on_or_off, "true, false, enabled, disabled or a block is expected"),
     "parts": (lambda node: isinstance(node.value, bool | dict), "true, false or a block is expected"),
     "timeout": (_timeout, "a number of seconds or a duration such as 2s is expected"),
     "text_list": (_text_list, "a list of texts is expected"),
     "urls": (_texts, "a URL or a list of URLs is expected"),
-    "write_policy": (_word("default", "close", "retry", ignore_case=False), "default, close or retry is expected"),
+    "write_policy": (_one_of("default", "close", "retry", ignore_case=False), "default, close or retry is expected"),
     "compression": (_block_or(lambda node: _text(node) or _boolean(node)), "a mode such as s2_auto is expected"),
-    "cipher": (_word("chacha", "chachapoly", "aes"), "chacha or aes is expected"),
+    "cipher": (_one_of("chacha", "chachapoly", "aes"), "chacha or aes is expected"),
     "file": (_text, "the path of a file is expected"),
-    "curves": (_words(_CURVES), f"a list of {', '.join(sorted(_CURVES))} is expected"),
-    "ciphers": (_words(_CIPHERS), _SUITES),
-    "old_ciphers": (_words(_OLD_CIPHERS), _SUITES),
+    "curves": (_list_of(_CURVES), f"a list of {', '.join(sorted(_CURVES))} is expected"),
+    "ciphers": (_list_of(_CIPHERS), _SUITES),
+    "old_ciphers": (_list_of(_OLD_CIPHERS), _SUITES),
     "secure_ciphers": (
-        _words(_SECURE_CIPHERS),
+        _list_of(_SECURE_CIPHERS),
         f"{_SUITES}, and without allow_insecure_cipher_suites only of those that Go counts as secure",
     ),
     "pins": (
-        lambda node: _text_list(node) and all(map(re.compile("[A-Fa-f0-9]{64}").fullmatch, _written(node))),
+        lambda node: _text_list(node) and all(map(re.compile("[A-Fa-f0-9]{64}").fullmatch, _strings(node))),
         "a list of SHA-256 digests, of 64 hexadecimal digits each, is expected",
     ),
-    "tls_version": (_word("1.2", "1.3"), 'the text "1.2" or "1.3" is expected'),
+    "tls_version": (_one_of("1.2", "1.3"), 'the text "1.2" or "1.3" is expected'),
     "handshake": (_handshake, "true, false, auto or a duration is expected"),
     "subjects": (_subjects, "a subject or a list of subjects is expected"),
     "queue_subjects": (_queue_subjects, "a subject, alone or with a queue group, or a list of them is expected"),
@@ -325,17 +331,17 @@ _EXPECTED: dict[str, tuple[Callable[[Tree], bool], str]] = {
         _block_or(_queue_subjects),
         "a subject, a list of subjects, or a block with allow and deny is expected",
     ),
-    "user_key": (_key(_USER), "the public nkey of a user (U…) is expected"),
-    "account_key": (_key(_ACCOUNT), "the public nkey of an account (A…) is expected"),
-    "curve_key": (_key(_CURVE), "a public curve key (X…) is expected"),
-    "public_key": (_key(*_PUBLIC), "a public nkey is expected"),
+    "user_key": (_public_key(_USER), "the public nkey of a user (U…) is expected"),
+    "account_key": (_public_key(_ACCOUNT), "the public nkey of an account (A…) is expected"),
+    "curve_key": (_public_key(_CURVE), "a public curve key (X…) is expected"),
+    "public_key": (_public_key(*_PUBLIC), "a public nkey is expected"),
     "user_seed": (_user_seed, "the seed of a user (SU…) is expected"),
     "connections": (
-        lambda node: _texts(node) and _CONNECTIONS.issuperset(map(str.upper, _written(node))),
+        lambda node: _texts(node) and _CONNECTIONS.issuperset(map(str.upper, _strings(node))),
         f"kinds of connections are expected: {', '.join(sorted(_CONNECTIONS))}",
     ),
     "response": (
-        _word("single", "singleton", "stream", "chunk", "chunked"),
+        _one_of("single", "singleton", "stream", "chunk", "chunked"),
         "singleton, stream or chunked is expected",
     ),
     "weight": (_weight, "a whole number from 0 to 100, or a percentage, is expected"),
@@ -350,7 +356,8 @@ _EXPECTED: dict[str, tuple[Callable[[Tree], bool], str]] = {
     "names": (_text_list, "a list of names of accounts is expected"),
     "durations": (
         lambda node: (
-            _text_list(node) and all(_unknown(item) or (item.value != "" and _duration(item)) for item in node.items())
+            _text_list(node)
+            and all(_is_variable(item) or (item.value != "" and _duration(item)) for item in node.items())
         ),
         "a list of durations such as 10ms is expected",
     ),

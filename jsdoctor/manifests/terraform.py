@@ -42,12 +42,12 @@ from jsdoctor.model.setting import Alias, FieldKind, FieldRow
 
 
 def _duration(least: int = 0) -> Read:
-    """Seconds, not below a bound."""
+    """A reader of seconds, which refuses numbers below `least`. It returns nanoseconds."""
     count = at_least(least)
     return lambda tree: count(tree) and seconds(tree)
 
 
-def _reader(row: FieldRow, key: Alias) -> Read:
+def _reader_of(row: FieldRow, key: Alias) -> Read:
     if row.kind is FieldKind.DURATION:
         return _duration(key.least or 0)
     if row.kind is FieldKind.DURATIONS:
@@ -59,7 +59,7 @@ def _reader(row: FieldRow, key: Alias) -> Read:
     return (lambda tree: f"{count(tree)}%") if row.kind is FieldKind.TEXT else count
 
 
-_TERRAFORM = Notation(lambda row: row.setting.terraform, _reader)
+_TERRAFORM = Notation(lambda row: row.setting.terraform, _reader_of)
 STREAM = _TERRAFORM.table(StreamConfig)
 BUCKET = {
     "name": Field("bucket", "name", text),
@@ -71,14 +71,14 @@ BUCKET = {
     "replicas": Field("num_replicas", "num_replicas", between(1, 5)),
     "limit_marker_ttl": Field("", "subject_delete_marker_ttl", _duration()),
 }
-_STARTS = ("deliver_all", "deliver_last", "deliver_new", "deliver_last_per_subject")
+_START_FLAGS = ("deliver_all", "deliver_last", "deliver_new", "deliver_last_per_subject")
 CONSUMER = {
     "stream_id": Field("stream_id", "stream_name", text),
     **_TERRAFORM.table(ConsumerConfig),
-    **{name: Field(name, "deliver_policy", boolean) for name in _STARTS},
+    **{name: Field(name, "deliver_policy", boolean) for name in _START_FLAGS},
     "start_time": Field("start_time", "opt_start_time", anything),
 }
-STARTS = (*_STARTS, "stream_sequence", "start_time")
+STARTS = (*_START_FLAGS, "stream_sequence", "start_time")
 """Where a consumer starts: the provider takes exactly one of these."""
 
 _META = ("id", "for_each", "count", "dynamic", "provider", "depends_on", "lifecycle", "provisioner", "connection")
@@ -93,7 +93,7 @@ REQUIRED = {
 }
 
 
-def refused(
+def argument_mistakes(
     kind: str, body: Tree, unknown: Collection[str], table: Collection[str], place: FilePosition
 ) -> Iterator[Mistake]:
     """Arguments that are missing, that exclude each other, or that the resource does not have.
@@ -111,19 +111,19 @@ def refused(
         if key not in stated or any(name == key and node.value == "" for name, node in body.entries()):
             yield Mistake(place, f"{key} is required and must not be empty")
     if kind == "jetstream_consumer":
-        yield from _start(sorted(stated & set(STARTS), key=STARTS.index), place)
+        yield from _start_mistakes(sorted(stated & set(STARTS), key=STARTS.index), place)
     elif kind == "jetstream_stream" and not stated & {"subjects", "mirror", "source", "dynamic"}:
         yield Mistake(place, "subjects are required for a stream without mirror and sources")
 
 
-def _start(stated: list[str], place: FilePosition) -> Iterator[Mistake]:
+def _start_mistakes(stated: list[str], place: FilePosition) -> Iterator[Mistake]:
     if not stated:
         yield Mistake(place, f"one of {', '.join(STARTS)} is required")
     elif len(stated) > 1:
         yield Mistake(place, f"only one of {', '.join(stated)} may be set")
 
 
-_NOT_CONFIGURED = (*STARTS[:4], "start_time", "stream_id")
+_NOT_CONFIGURED = (*_START_FLAGS, "start_time", "stream_id")
 """Arguments of a consumer that are no fields of its configuration."""
 KINDS = ("jetstream_stream", "jetstream_consumer", "jetstream_kv_bucket", "jetstream_obj_bucket")
 
@@ -148,7 +148,10 @@ _DEFAULTS: dict[str, dict[str, int | str | bool]] = {
 
 
 class _Planned(NamedTuple):
-    """A resource of the plan: its values, its own key in the plan, what will become of it, where it is written."""
+    """A resource of a plan or configuration. `stated`: arguments that the configuration sets (None: not known).
+
+    `unknown`: arguments whose values are not known yet. `refused`: arguments that the provider refuses.
+    """
 
     kind: str
     address: str
@@ -183,7 +186,7 @@ def declared_in_configuration(
 
     What the file leaves out gets the provider's default; what depends on anything else is not known.
     """
-    result = list(_written(tree))
+    result = list(_resources(tree))
     known = [entry for entry in result if not entry.unknown & _FROM_PLANS]
     problems = [
         (f"{entry.address}: only a plan shows its name or number: give terraform show -json PLAN", entry.place)
@@ -196,28 +199,28 @@ def declared_in_configuration(
     return streams, consumers, problems
 
 
-def _written(tree: Tree) -> Iterator[_Planned]:
+def _resources(tree: Tree) -> Iterator[_Planned]:
     for block in _blocks(tree, "resource"):
         for kind, named in block.entries():
             if kind not in KINDS:
                 continue
             for name, body in named.entries():
-                known = {key: node for key, node in body.entries() if not _depends(node)}
+                known = {key: node for key, node in body.entries() if not _is_computed(node)}
                 unknown = frozenset(key for key, node in body.entries() if key not in known)
                 if reference := _stream_reference(body.get("stream_id")):
                     known["stream_id"] = Tree(reference, body.place)
                 stated = frozenset(known)
                 known = {key: Tree(value, body.place) for key, value in _DEFAULTS[kind].items()} | known
-                wrong = tuple(refused(kind, body, unknown, _TABLES[kind], body.place))
+                errors = tuple(argument_mistakes(kind, body, unknown, _TABLES[kind], body.place))
                 values = Tree(known, body.place)
-                yield _Planned(kind, f"{kind}.{name}", values, body.place, PlannedAction.KEPT, stated, unknown, wrong)
+                yield _Planned(kind, f"{kind}.{name}", values, body.place, PlannedAction.KEPT, stated, unknown, errors)
 
 
-def _depends(node: Tree) -> bool:
-    """Whether it, or anything in it, is an expression."""
+def _is_computed(node: Tree) -> bool:
+    """Whether a value is, or contains, an expression."""
     if isinstance(node.value, Variable):
         return True
-    return any(_depends(child) for _, child in node.entries()) or any(_depends(item) for item in node.items())
+    return any(_is_computed(child) for _, child in node.entries()) or any(_is_computed(item) for item in node.items())
 
 
 def _stream_reference(node: Tree | None) -> str:
@@ -265,7 +268,7 @@ def _unindexed(address: str) -> str:
 
 
 def _read(planned: _Planned, table: dict[str, Field]) -> Fields:
-    """Only what the configuration states has a place of its own: the plan lists every default, too."""
+    """Read the fields. Those that the configuration does not state lose their place: a plan lists defaults, too."""
     fields = read_fields(planned.values, table, [key for key, _ in planned.values.entries()], planned.kind)
     if planned.stated is not None:
         fields.places = {
@@ -343,11 +346,11 @@ def _transform(tree: Tree) -> SubjectTransform:
 def _consumer(planned: _Planned, names: dict[str, str], configured: dict[str, Tree]) -> DeclaredConsumer:
     fields = _read(planned, CONSUMER)
     values = {key: value for key, value in fields.values.items() if key not in _NOT_CONFIGURED}
-    values["deliver_policy"] = _policy(fields.values)
+    values["deliver_policy"] = _deliver_policy(fields.values)
     since = planned.values.get("start_time")
     if since is not None and since.value and values["deliver_policy"] == "by_start_time":
         values["opt_start_time"] = moment(since)
-    stream = fields.values.get("stream_id", "") or _referred(planned, names, configured)
+    stream = fields.values.get("stream_id", "") or _planned_stream(planned, names, configured)
     stream = names.get(stream, stream)
     return DeclaredConsumer(
         tool=Tool.TERRAFORM,
@@ -365,7 +368,7 @@ def _consumer(planned: _Planned, names: dict[str, str], configured: dict[str, Tr
     )
 
 
-def _policy(values: dict[str, Any]) -> str:
+def _deliver_policy(values: dict[str, Any]) -> str:
     for key in ("deliver_last_per_subject", "deliver_last", "deliver_new"):
         if values.get(key):
             return key.removeprefix("deliver_")
@@ -374,7 +377,7 @@ def _policy(values: dict[str, Any]) -> str:
     return "by_start_time" if values.get("start_time") and not values.get("deliver_all") else "all"
 
 
-def _referred(planned: _Planned, names: dict[str, str], configured: dict[str, Tree]) -> str:
+def _planned_stream(planned: _Planned, names: dict[str, str], configured: dict[str, Tree]) -> str:
     """The stream that `stream_id = jetstream_stream.X.id` will be, while its id is not known yet."""
     written = configured.get(_unindexed(planned.address))
     references = written.get("expressions", "stream_id", "references") if written else None

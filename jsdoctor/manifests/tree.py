@@ -34,29 +34,29 @@ Value = "str | int | float | bool | None | Variable | list[Tree] | dict[str, Tre
 
 @dataclass(slots=True)
 class Tree:
-    """A value. The place of one in a mapping is that of its key, which is where people look."""
+    """A value and its place. A value in a mapping has the place of its key, which is where people look."""
 
     value: str | int | float | bool | Variable | list[Tree] | dict[str, Tree] | None
     place: FilePosition
 
     def plain(self) -> object:
         """The value as JSON has it. A node that is referred to several times is one object."""
-        made: dict[int, object] = {}
+        converted: dict[int, object] = {}
 
-        def of(node: Tree) -> object:
-            if id(node) not in made:
+        def convert(node: Tree) -> object:
+            if id(node) not in converted:
                 value: object = node.value
                 if isinstance(node.value, dict):
-                    value = {key: of(entry) for key, entry in node.value.items()}
+                    value = {key: convert(entry) for key, entry in node.value.items()}
                 elif isinstance(node.value, list):
-                    value = [of(element) for element in node.value]
-                made[id(node)] = value
-            return made[id(node)]
+                    value = [convert(element) for element in node.value]
+                converted[id(node)] = value
+            return converted[id(node)]
 
-        return of(self)
+        return convert(self)
 
     def get(self, *keys: str) -> Tree | None:
-        """What stands under this path of keys; None where nothing or null does."""
+        """The value under this path of keys; None if there is none, or null."""
         node = self
         for key in keys:
             if not isinstance(node.value, dict) or key not in node.value:
@@ -80,8 +80,8 @@ class Tree:
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?", re.ASCII)
-_MAX_NUMBER = 400
-_WORDS: tuple[tuple[str, bool | None], ...] = (("true", True), ("false", False), ("null", None))
+_MAX_DIGITS = 400
+_LITERALS: tuple[tuple[str, bool | None], ...] = (("true", True), ("false", False), ("null", None))
 
 
 def json_document(file: str, text: str) -> Tree:
@@ -111,7 +111,7 @@ class _JsonReader:
         return match.end() if match else index
 
     def value(self, index: int, depth: int, at: int | None = None) -> tuple[Tree, int]:
-        """The value that begins at `index`, and where it ends. `at` is where its key stands."""
+        """The value that begins at `index`, and where it ends. `at` is the index of its key, if it has one."""
         if depth > MAX_DEPTH:
             raise self.error("it is too deep", index)
         place, first = self.place(index if at is None else at), self.text[index : index + 1]
@@ -124,14 +124,14 @@ class _JsonReader:
         if first == '"':
             text, end = self._string(index)
             return Tree(text, place), end
-        for word, meaning in _WORDS:
+        for word, meaning in _LITERALS:
             if self.text.startswith(word, index):
                 return Tree(meaning, place), index + len(word)
         return self._number(index, place)
 
     def _number(self, index: int, place: FilePosition) -> tuple[Tree, int]:
         match = _NUMBER.match(self.text, index)
-        if match is None or len(match[0]) > _MAX_NUMBER:
+        if match is None or len(match[0]) > _MAX_DIGITS:
             raise self.error("a value is expected here", index)
         whole = match[1] is None and match[2] is None
         return Tree(int(match[0]) if whole else float(match[0]), place), match.end()

@@ -24,7 +24,7 @@ AGES_OF_CONSUMER: Mapping[str, Path] = {
     "consumer_last_delivery_seconds": ("delivered", "last_active"),
     "consumer_last_ack_seconds": ("ack_floor", "last_active"),
 }
-"""Seconds before the scrape at which the last one happened."""
+"""Ages: seconds between the last delivery or acknowledgement and the scrape."""
 
 OF_STREAM: Mapping[str, Path] = {
     "stream_total_messages": ("state", "messages"),
@@ -108,7 +108,7 @@ TIMES_OF_VARZ: Mapping[str, tuple[str, float]] = {
     "varz_config_load_time": ("config_load_time", 1e-3),
     "core_start_time": ("start", 1e-9),
 }
-"""Times of the server, and how many seconds their unit has."""
+"""Times of the server: the field, and the seconds of one unit of the metric."""
 
 VERSIONS = {"varz_version": "value", "core_info": "server_version"}
 """Metrics whose label names the server's version, and that label."""
@@ -142,21 +142,19 @@ OVER_TIME = frozenset(
         HEALTH,
     }
 )
-"""What is read of the past too: streams, consumers, links, starts and slow consumers. The last two show which servers
-there were.
-"""
+"""Metrics whose past is read, too. `server_total_streams` and the health show which servers there were."""
 
 _KNOWN = re.compile("(?:^|_)(" + "|".join(sorted(KNOWN, key=len, reverse=True)) + ")$")
 
 
 def known_name(name: str) -> str:
-    """What a metric is without the prefix of its exporter; empty where it is none that is read."""
+    """The name of a metric without the prefix of its exporter; empty if the metric is not read."""
     match = _KNOWN.search(name)
     return match[1] if match else ""
 
 
 def names_of_links(present: Iterable[str]) -> frozenset[str]:
-    """What the metrics of links are called beside those that are present. A link that is gone has none any more."""
+    """The full names that metrics of links have beside those present. They are queried even of links that are gone."""
     of_servers = OF_VARZ.keys() | TIMES_OF_VARZ.keys() | OF_LINKS
     known_names = [(name, known) for name in present if (known := known_name(name)) in of_servers]
     prefixes = {name.removesuffix(known) for name, known in known_names}

@@ -25,68 +25,71 @@ Asset = tuple[str, str, str]
 
 _STREAM_PARTS = frozenset({"", "config", "state"})
 _CONSUMER_PARTS = frozenset({"", "config", "delivered", "ack_floor"})
-_MAX = 2**63
+_MAX_VALUE = 2**63
 
 
 class AssetReplies:
-    """Collects what series show of assets. Pass them to `take`, then read the rest."""
+    """Collects what series show of accounts, streams and consumers. Pass all to `take`, then call the other methods."""
 
     def __init__(self, server: str, at: datetime) -> None:
         self._server, self._at = server, at
         self._accounts: dict[str, dict[str, Any]] = {}
         self._streams: dict[Asset, dict[str, Any]] = {}
         self._consumers: dict[Asset, dict[str, Any]] = {}
-        self._tells_ages = False
+        self._shows_ages = False
 
     def take(self, known: str, series: MetricSeries, value: float) -> None:
-        """A series of an account, a stream or a consumer; one without the labels that name it is passed over."""
+        """Take a series of an account, a stream or a consumer; ignore one without the labels that name it."""
         account, stream = series.label("account_name", "account"), series.label("stream_name", "stream")
         if known in names.OF_ACCOUNT:
             detail = self._accounts.setdefault(account, {"name": account, "id": series.label("account_id")})
             put(detail, names.OF_ACCOUNT[known], int(value))
             return
-        if not stream or not -1 <= value < _MAX:
+        if not stream or not -1 <= value < _MAX_VALUE:
             return
         name = series.label("consumer_name")
         if known in names.OF_STREAM:
-            value_of = self._stream(account, stream, series)
-            put(value_of, names.OF_STREAM[known], int(value))
+            stream_reply = self._stream(account, stream, series)
+            put(stream_reply, names.OF_STREAM[known], int(value))
         elif name and (known in names.OF_CONSUMER or known in names.AGES_OF_CONSUMER):
             consumer = self._consumer(account, stream, name, series)
             if path := names.OF_CONSUMER.get(known):
                 put(consumer, path, int(value))
             else:
-                self._tells_ages = True
+                self._shows_ages = True
                 moment = self._at - timedelta(seconds=value)
                 put(consumer, names.AGES_OF_CONSUMER[known], moment.isoformat())
 
     def _stream(self, account: str, stream: str, series: MetricSeries) -> dict[str, Any]:
-        made = self._streams.setdefault((account, stream, ""), {"config": {"name": stream}, "state": {}})
-        self._place(made, series, "stream")
-        return made
+        reply = self._streams.setdefault((account, stream, ""), {"config": {"name": stream}, "state": {}})
+        self._set_leader(reply, series, "stream")
+        return reply
 
     def _consumer(self, account: str, stream: str, name: str, series: MetricSeries) -> dict[str, Any]:
         key = (account, stream, name)
-        made = self._consumers.setdefault(key, {"stream_name": stream, "name": name, "config": {}})
-        self._place(made, series, "consumer")
-        return made
+        reply = self._consumers.setdefault(key, {"stream_name": stream, "name": name, "config": {}})
+        self._set_leader(reply, series, "consumer")
+        return reply
 
-    def _place(self, made: dict[str, Any], series: MetricSeries, kind: str) -> None:
-        """Set the leader: a label names it, or shows at least whether it is this server.
+    def _set_leader(self, reply: dict[str, Any], series: MetricSeries, kind: str) -> None:
+        """Set the leader of a reply: a label names it, or shows at least whether it is this server.
 
-        A cluster's name without a leader's name is no leader, or a server outside of any cluster, which then reports
-        that it leads itself (prometheus-nats-exporter) or has no cluster (nats-surveyor).
+        Without a leader's name, `cluster_name` shows that there is no leader. A server outside of any cluster reports
+        that it leads itself (prometheus-nats-exporter), or has no `cluster_name` (nats-surveyor).
         """
         leader, own = series.label(f"{kind}_leader"), series.label(f"is_{kind}_leader")
         if leader:
-            made["cluster"] = {"leader": leader}
+            reply["cluster"] = {"leader": leader}
         elif own == "false" or (not own and series.label("cluster_name")):
-            made["cluster"] = {"leader": ""}
+            reply["cluster"] = {"leader": ""}
         elif own == "true":
-            made["cluster"] = None  # a server outside of any cluster
+            reply["cluster"] = None  # a server outside of any cluster
 
     def accounts(self) -> list[dict[str, Any]]:
-        """`account_details` of `/jsz`. A stream has no list of consumers if no metric shows them."""
+        """The `account_details` of `/jsz`. A stream without metrics of consumers has no list of them.
+
+        Adds a stream for each consumer whose stream has no metrics.
+        """
         details = {key: dict(value) for key, value in self._accounts.items()}
         for account, stream, _ in self._consumers:
             self._streams.setdefault((account, stream, ""), {"config": {"name": stream}, "state": {}})
@@ -98,15 +101,15 @@ class AssetReplies:
         return list(details.values())
 
     def hidden(self) -> Mapping[Asset, frozenset[str]]:
-        """For every stream and consumer the fields that no metric shows."""
-        hidden_assets = {key: _of_stream(value) for key, value in self._streams.items()}
+        """The fields of every stream and consumer that no metric shows. Sets missing ages to None before."""
+        hidden_assets = {key: _unseen_of_stream(value) for key, value in self._streams.items()}
         for key, value in self._consumers.items():
-            if self._tells_ages:
+            if self._shows_ages:
                 # This exporter shows when a consumer last delivered; for one that never did, there is no series.
                 for pair in ("delivered", "ack_floor"):
                     if pair in value:
                         value[pair].setdefault("last_active", None)
-            hidden_assets[key] = _of_consumer(value)
+            hidden_assets[key] = _unseen_of_consumer(value)
         return hidden_assets
 
     @property
@@ -115,21 +118,21 @@ class AssetReplies:
         return bool(self._accounts) and {account for account, _, _ in self._streams} <= self._accounts.keys()
 
 
-def _of_stream(value: Mapping[str, Any]) -> frozenset[str]:
+def _unseen_of_stream(value: Mapping[str, Any]) -> frozenset[str]:
     # The leader's name separates copies; no metric shows the other members.
     shown = {key: part for key, part in value.items() if key != "cluster" or part is None}
     always = {"account", "domain", "name", "at", "answered_by", "has_leader", "from_leader", "consumers"}
     return unseen_fields(shown, Stream, _STREAM_PARTS) - always - {"consumers_seen"}
 
 
-def _of_consumer(value: Mapping[str, Any]) -> frozenset[str]:
+def _unseen_of_consumer(value: Mapping[str, Any]) -> frozenset[str]:
     shown = {key: part for key, part in value.items() if key != "cluster" or part is None}
     always = {"account", "stream", "name", "at", "answered_by", "has_leader", "from_leader"}
     return unseen_fields(shown, Consumer, _CONSUMER_PARTS) - always
 
 
 def put(value: dict[str, Any], path: tuple[str, ...], content: object) -> None:
-    """Set a value at a path, with the objects on the way to it."""
+    """Set `content` at a path of keys, and create the objects on the way to it."""
     for key in path[:-1]:
         value = value.setdefault(key, {})
     value[path[-1]] = content
@@ -140,7 +143,7 @@ UNSEEN_OF_ROUTES = frozenset({"route_connections"})
 
 
 class LinkReplies:
-    """Collects what series say of links. Feed it with `take`, then read the rest.
+    """Collects what series show of links. Pass all to `take`, then call `replies`.
 
     A gateway has metrics only while it is connected: without any, it is not known if the exporter reads them. Of leaf
     nodes there is a count even if it is zero. Only nats-surveyor names the other end of a route.
@@ -155,7 +158,7 @@ class LinkReplies:
         self._routes: list[dict[str, str]] = []
 
     def take(self, known: str, series: MetricSeries, value: float) -> None:
-        """A series of a link, or a number of links."""
+        """Take a series of a link, or with a number of links."""
         remote = series.label("remote_gateway_name")
         if known.startswith("gatewayz_") and remote:
             self._gateway_name = series.label("gateway_name")
@@ -200,22 +203,22 @@ UNREACHABLE = "unreachable"
 def replies_in(series: Iterable[MetricSeries]) -> list[RecognisedDocument]:
     """The replies of every server. Each series must have one point: its value at the time of the sample.
 
-    Without those that their exporter does not reach. If two exporters show one server, the one with more series is
-    used.
+    Servers that their exporter does not reach are left out. If two exporters show one server, the one with more series
+    is used.
     """
     views: dict[tuple[str, str], list[tuple[str, MetricSeries]]] = {}
-    every = [
+    known_series = [
         (known, metric_series)
         for metric_series in series
         if (known := names.known_name(metric_series.name)) and metric_series.points
     ]
-    by_id = names_by_id(series for _, series in every)
+    by_id = names_by_id(series for _, series in known_series)
     unreachable = {
         (series.label("instance"), series.label("server_id"))
-        for known, series in every
+        for known, series in known_series
         if known == names.HEALTH and series.label("value") == UNREACHABLE
     }
-    for known, metric_series in every:
+    for known, metric_series in known_series:
         source = metric_series.label("instance")
         if (source, metric_series.label("server_id")) in unreachable:
             continue  # its exporter repeats the last variables that it got (prometheus-nats-exporter collector.go)
@@ -226,10 +229,10 @@ def replies_in(series: Iterable[MetricSeries]) -> list[RecognisedDocument]:
         )
         views.setdefault((name, source), []).append((known, metric_series))
     best: dict[str, list[tuple[str, MetricSeries]]] = {}
-    for (name, _), item in sorted(views.items()):
-        if len(item) > len(best.get(name, ())):
-            best[name] = item
-    return [reply for name, item in best.items() for reply in _ServerView(name, item).replies()]
+    for (name, _), view in sorted(views.items()):
+        if len(view) > len(best.get(name, ())):
+            best[name] = view
+    return [reply for name, view in best.items() for reply in _ServerView(name, view).replies()]
 
 
 def names_by_id(series: Iterable[MetricSeries]) -> dict[tuple[str, str], str]:

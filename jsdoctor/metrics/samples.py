@@ -21,17 +21,17 @@ from jsdoctor.pasted.found import RecognisedDocument
 from jsdoctor.pasted.sample import Pasted, pasted_sample, with_unseen
 from jsdoctor.replies.assemble import assemble
 
-_LOGIN = "look at the deployment with a login of the system account: --context NAME or -s URL"
+_LOGIN_HINT = "look at the deployment with a login of the system account: --context NAME or -s URL"
 NOT_IN_METRICS = tuple(
     Gap(kind=kind, subject=CLUSTER, reason=f"no metric shows {words}", how_to_get=how, requested=False)
     for kind, words, how in (
         ("assets", "streams", "run the exporter with -jsz=all, or surveyor with --jsz all"),
         ("servers", "servers", "run the exporter with -varz -healthz -jsz=all"),
         ("accounts", "the storage of each account", "run the exporter with -jsz=all"),
-        ("raft", "Raft groups", _LOGIN),
-        ("connections", "connections one by one", _LOGIN),
+        ("raft", "Raft groups", _LOGIN_HINT),
+        ("connections", "connections one by one", _LOGIN_HINT),
         ("links", "gateways, leaf nodes or routes", "run the exporter with -gatewayz -leafz -routez"),
-        ("claims", "claims of an account", _LOGIN),
+        ("claims", "claims of an account", _LOGIN_HINT),
         ("samples", "a second scrape, and a rate needs two", "run again after the next scrape"),
     )
 )
@@ -47,12 +47,12 @@ class Moment(msgspec.Struct, frozen=True):
 
     @property
     def time(self) -> datetime:
-        """That time."""
+        """The time as a datetime in UTC."""
         return datetime.fromtimestamp(self.at, UTC)
 
 
 def moment_of(series: Iterable[MetricSeries], at: float, scraped: Mapping[str, float]) -> Moment:
-    """The values of an instant query, dated by when their exporter was scraped: Prometheus dates them by the query."""
+    """The values of an instant query with the time of the scrape, in place of that of the query."""
     dated = (
         msgspec.structs.replace(
             metric_series, points=((scraped.get(metric_series.label("instance"), at), metric_series.points[-1][1]),)
@@ -78,14 +78,14 @@ def sample_at(moment: Moment) -> Pasted:
 
 
 def unreachable_servers(earlier: Iterable[Moment], now: Moment) -> list[Gap]:
-    """Servers whose exporter is scraped and does not reach them, by the names that they had earlier."""
+    """Gaps for servers that their exporter does not reach, by the names that they had earlier."""
     known = names_by_id(item for moment in earlier for item in moment.series)
-    result = {
+    unreachable = {
         (item.label("instance"), item.label("server_id"))
         for item in now.series
         if known_name(item.name) == HEALTH and item.label("value") == UNREACHABLE
     }
-    named = ((instance, known.get((instance, server_id), server_id)) for instance, server_id in sorted(result))
+    named = ((instance, known.get((instance, server_id), server_id)) for instance, server_id in sorted(unreachable))
     return [
         Gap(
             kind="server",
@@ -114,10 +114,10 @@ def _shows_assets(sample: Pasted) -> bool:
 
 
 def _with_deliveries(samples: Sequence[Pasted]) -> Sequence[Pasted]:
-    """A consumer that delivered a message between the samples is not paused, though no metric shows that."""
+    """The samples, with the consumers that delivered between them as not paused, which no metric shows."""
     if len(samples) < 2:
         return samples
-    first, last = (_deliveries(sample) for sample in (samples[0], samples[-1]))
+    first, last = (_delivered_sequences(sample) for sample in (samples[0], samples[-1]))
     moved = {key for key, delivered in last.items() if 0 <= first.get(key, delivered) < delivered}
     return [
         msgspec.structs.replace(sample, found=tuple(_not_paused(item, moved) for item in sample.found))
@@ -125,7 +125,7 @@ def _with_deliveries(samples: Sequence[Pasted]) -> Sequence[Pasted]:
     ]
 
 
-def _deliveries(sample: Pasted) -> dict[Asset, int]:
+def _delivered_sequences(sample: Pasted) -> dict[Asset, int]:
     """The highest consumer sequence that any server shows of each consumer."""
     deliveries: dict[Asset, int] = {}
     for reply in sample.found:
@@ -149,7 +149,7 @@ def _not_paused(reply: RecognisedDocument, moved: Collection[Asset]) -> Recognis
 
 
 def lost_servers(earlier: Sequence[Pasted], now: Pasted) -> list[Gap]:
-    """Servers that had metrics a while ago and have none now: they, or their exporters, are down."""
+    """Gaps for servers that had metrics earlier and have none now: they, or their exporters, are down."""
     if not earlier:
         return []
     known = {item.server for item in earlier[-1].found} - {item.server for item in now.found} - {""}

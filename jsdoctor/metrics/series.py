@@ -17,7 +17,7 @@ _LINE = re.compile(r"^([a-zA-Z_:][\w:]*)\{([^}]*)\} ([-+.\deE]{1,30})(?: \d+)?\s
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 Point = tuple[float, float]
-"""When (seconds since 1970) and the value."""
+"""The time in seconds since 1970, and the value."""
 
 
 class MetricSeries(msgspec.Struct, frozen=True):
@@ -28,7 +28,7 @@ class MetricSeries(msgspec.Struct, frozen=True):
     points: tuple[Point, ...]
 
     def label(self, *names: str) -> str:
-        """The first of these labels that is there; empty without any. Prometheus drops labels that are empty."""
+        """The value of the first of these labels that is set; empty if none is."""
         return next((value for name in names if (value := self.labels.get(name, ""))), "")
 
 

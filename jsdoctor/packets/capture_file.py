@@ -17,10 +17,10 @@ Record: TypeAlias = tuple[int, int, int, int, int]
 its interface."""
 
 LATEST_NS = 1 << 62
-"""No capture is younger (the year 2116); a time beyond is damage, and does not fit the evidence."""
+"""Latest valid time (the year 2116); a later one is damaged."""
 
 MAX_PACKET = 16 << 20
-"""No packet is larger, in bytes; a record with a larger length is damaged."""
+"""Maximum size of a packet in bytes; a record with a larger length is damaged."""
 
 
 class Damaged(Exception):  # noqa: N818  # it concerns the file, not the program
@@ -46,22 +46,22 @@ class Reader(Protocol):
     interfaces: list[Interface]
     kernel_drops: int | None
     damaged_times: int
-    """Packets whose time cannot be: they are taken to be of the time of the packet before."""
+    """Packets with an impossible time: they get the time of the packet before."""
     skipped: int
     """Packets that contradict their own file: of an interface that was never described, or longer than their block."""
 
     def feed(self, block: bytes) -> bytes:
-        """Take in the next block of the file; what the offsets of the records that are complete now refer to."""
+        """Take the next block of the file. Returns the buffer that the offsets of the next records refer to."""
 
     def records(self) -> Iterator[Record]:
         """The packets that are complete now; to be read to the end before the next block. Raises `Damaged`."""
 
     def rest(self) -> int:
-        """How many bytes were left over at the end of the file: more than 0 when it was cut short."""
+        """The number of bytes left over at the end of the file: more than 0 when it was cut short."""
 
 
 class BlockReader:
-    """Keeps what was not complete, and what a file says of itself. `_read`: where in the file the buffer begins."""
+    """Keeps incomplete bytes, and what the file states of its interfaces. `_read`: the file offset of the buffer."""
 
     def __init__(self) -> None:
         self.interfaces: list[Interface] = []
@@ -72,13 +72,13 @@ class BlockReader:
         self._read = 0
 
     def feed(self, block: bytes) -> bytes:
-        """Take in the next block of the file; what the offsets of the records refer to."""
+        """Take the next block of the file. Returns the buffer that the offsets of the next records refer to."""
         self._buffer = self._carry + block if self._carry else block
         self._carry = b""
         return self._buffer
 
     def rest(self) -> int:
-        """How many bytes were left over at the end of the file."""
+        """The number of bytes left over at the end of the file."""
         return len(self._carry)
 
 
@@ -93,7 +93,7 @@ MAGICS = {
 """Byte order, and nanoseconds in the fraction's unit."""
 
 _HEADER, _RECORD, _LONGER_RECORD = 24, 16, 24
-_LONGER = frozenset((b"\x34\xcd\xb2\xa1", b"\xa1\xb2\xcd\x34"))
+_LONGER_MAGICS = frozenset((b"\x34\xcd\xb2\xa1", b"\xa1\xb2\xcd\x34"))
 
 
 class PcapReader(BlockReader):
@@ -133,9 +133,10 @@ class PcapReader(BlockReader):
         self._read += at
 
     def _begin(self, buffer: bytes) -> None:
+        """Read the header of the file."""
         magic = buffer[:4]
         order, self._unit_ns = MAGICS[magic]
-        self._record = _LONGER_RECORD if magic in _LONGER else _RECORD
+        self._record = _LONGER_RECORD if magic in _LONGER_MAGICS else _RECORD
         self._unpack = Struct(order + "IIII").unpack_from
         _, _, snaplen, link = self._unpack(buffer, 8)
         self.interfaces.append(Interface(link & 0xFFFF, snaplen if snaplen < MAX_PACKET else 0))
@@ -180,16 +181,16 @@ class PcapngReader(BlockReader):
                 break
             if kind == _PACKET and length >= 32:
                 _, _, index, high, low, captured, original = self._unpack(buffer, at)
-                record = self._packet((at + 28, end - 4), index, high << 32 | low, captured, original)
+                record = self._record((at + 28, end - 4), index, high << 32 | low, captured, original)
                 if record:
                     yield record
             else:
-                yield from self._other(kind, buffer, at, end)
+                yield from self._rare_block(kind, buffer, at, end)
             at = end
         self._carry = buffer[at:]
         self._read += at
 
-    def _packet(self, room: tuple[int, int], index: int, ticks: int, captured: int, length: int) -> Record | None:
+    def _record(self, room: tuple[int, int], index: int, ticks: int, captured: int, length: int) -> Record | None:
         start, limit = room
         if index >= len(self._clocks) or start + captured > limit:
             self.skipped += 1
@@ -202,8 +203,8 @@ class PcapngReader(BlockReader):
         self._last_ns = at_ns
         return at_ns, start, start + captured, length, self._section_begins + index
 
-    def _other(self, kind: int, buffer: bytes, at: int, end: int) -> Iterator[Record]:
-        """Blocks that are rare. Names, keys and whatever else are left out."""
+    def _rare_block(self, kind: int, buffer: bytes, at: int, end: int) -> Iterator[Record]:
+        """Read a block that is rare; yields its packet if it has one. Blocks of other kinds are skipped."""
         if kind == _INTERFACE and end - at >= 20:
             self._begin_interface(buffer, at + 8, end - 4)
         elif kind == _STATISTICS and end - at >= 24:
@@ -216,12 +217,12 @@ class PcapngReader(BlockReader):
         elif kind == _OLD_PACKET and end - at >= 32:
             index = self._short(buffer, at + 8)[0]
             _, _, _, high, low, captured, length = self._unpack(buffer, at)
-            record = self._packet((at + 28, end - 4), index, high << 32 | low, captured, length)
+            record = self._record((at + 28, end - 4), index, high << 32 | low, captured, length)
             if record:
                 yield record
 
     def _begin_section(self, buffer: bytes, at: int) -> int:
-        """A new section: its byte order is its own, and interfaces count from 0 again."""
+        """Begin a section, which has its own byte order and interfaces. Returns the length of its block."""
         order = _ORDERS.get(buffer[at + 8 : at + 12])
         if order is None:
             raise Damaged(f"damaged at byte {self._read + at}: a section of unknown byte order")
@@ -246,7 +247,7 @@ class PcapngReader(BlockReader):
         self._clocks.append((_ticks_per_second(options.get(_RESOLUTION, b"")), seconds * _SECOND_NS))
 
     def _note_drops(self, buffer: bytes, at: int, end: int) -> None:
-        """Counters only grow: the last ones of an interface count."""
+        """Keep the counters of an interface: they only grow, so the last ones count."""
         options = self._options(buffer, at + 12, end)
         drop_counts = [options[code] for code in (_DROPPED_BY_INTERFACE, _DROPPED_BY_SYSTEM) if code in options]
         if drop_counts:

@@ -1,7 +1,7 @@
-"""What was found in packet captures, kept as one more exchange of a sample: in a bundle and back.
+"""Evidence from packet captures as an exchange of a sample, for bundles.
 
-The packets themselves hold messages and logins and are never kept. What is kept has neither, and the rules find in it
-what they find in the packets.
+The packets themselves hold messages and logins and are never kept. The evidence has neither, and rules judge it like
+the packets.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def capture_gaps(packets: PacketEvidence) -> tuple[Gap, ...]:
 
 
 def _gap(capture: Capture) -> Gap:
-    """A capture that was stopped ends in the middle of a packet: that alone makes no run inconclusive."""
+    """The gap of a capture. It is not requested if the last packet is cut short only, as when a capture was stopped."""
     return Gap(
         kind="pcap",
         subject=Subject(kind="file", name=capture.name),

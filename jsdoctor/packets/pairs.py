@@ -26,7 +26,7 @@ MAX_PACKETS = 1_000_000
 class SeenPackets:
     """The packets of one direction of a connection at one place, in the order of the capture.
 
-    `prints` tell packets apart: sequence and ack numbers, flags, length, IPv4 id and timestamp; `plain_prints` do
+    `prints` identify packets: sequence and ack numbers, flags, length, IPv4 id and timestamp; `plain_prints` do
     without the id, which some hosts on the way rewrite. `acked` is the highest ack that these packets carry.
     """
 
@@ -43,7 +43,7 @@ class SeenPackets:
 
 
 class PacketIndex:
-    """All packets of one capture, by direction. `truncated`: there were more than are remembered."""
+    """All packets of one capture, by direction. `truncated`: there were more than are kept."""
 
     def __init__(self, index: int) -> None:
         self.index = index
@@ -53,7 +53,7 @@ class PacketIndex:
         self._seen: dict[bytes, SeenPackets] = {}
 
     def take(self, segment: Segment, at: int) -> None:
-        """Remember one packet."""
+        """Add one packet, unless there are too many."""
         key, seq, ack, flags, _, _, _, _, length, ip_id, ts_val, _, _ = segment
         self._count += 1
         if self._count > MAX_PACKETS:
@@ -135,7 +135,7 @@ def _offsets(packets: SeenPackets, reference: int | None = None) -> list[tuple[i
 
 _SMALLEST_FULL, _MAX_FULL = 536, 9216
 _USUAL_FULL, _ETHERNET_FULL = 1448, 1460
-_OFTEN = 3
+_MIN_COUNT = 3
 
 
 class Comparison(NamedTuple):
@@ -171,7 +171,7 @@ def compare_bytes(source: SeenPackets, target: SeenPackets, acked: int | None) -
         last = max(span.end for span in mine)
         arrived = max(low, min(high, last + ahead(acked, source.seqs[0] + last & MASK)))
     lost = lost_bytes = duplicated = 0
-    counts = [*_counts(mine, theirs, low, arrived, least=1), *_counts(mine, theirs, arrived, high)]
+    counts = [*_ranges(mine, theirs, low, arrived, least=1), *_ranges(mine, theirs, arrived, high)]
     for length, sent_times, came_times in counts:
         if sent_times > came_times:
             lost += (sent_times - came_times) * -(-length // full)
@@ -199,11 +199,11 @@ def _full_size(source: SeenPackets, target: SeenPackets) -> int:
     sizes = Counter(
         length for seen in (source, target) for length in seen.lengths if _SMALLEST_FULL <= length <= _MAX_FULL
     )
-    usual = [size for size, count in sizes.items() if count >= _OFTEN]
+    usual = [size for size, count in sizes.items() if count >= _MIN_COUNT]
     return max((size for size in usual if size <= _ETHERNET_FULL), default=0) or min(usual, default=_USUAL_FULL)
 
 
-def _counts(mine: list[_Span], theirs: list[_Span], low: int, high: int, least: int = 0) -> list[tuple[int, int, int]]:
+def _ranges(mine: list[_Span], theirs: list[_Span], low: int, high: int, least: int = 0) -> list[tuple[int, int, int]]:
     """Stretches of bytes: length, how often they were sent, how often they came, which was `least` times or more.
 
     Equal neighbours are one stretch.
@@ -228,7 +228,7 @@ def _counts(mine: list[_Span], theirs: list[_Span], low: int, high: int, least: 
 
 
 def _delays(mine: list[_Span], theirs: list[_Span]) -> array[int]:
-    """From when the last byte of a packet was first sent to when it first came."""
+    """For each packet, the time from the first sending of its last byte to the first arrival."""
     first = _first_seen(mine)
     starts = [span.start for span in first]
     delays = array("q")
@@ -251,14 +251,14 @@ def _first_seen(spans: list[_Span]) -> list[_Span]:
 
 
 _EDGE_NS = 500_000_000
-"""Packets so near to the end of a capture may be missing because it ended."""
+"""Packets within this time of the begin or end of a capture may be missing because it was not running."""
 
-_MIN = 5
-_SAMPLE = 300
+_MIN_MATCHED = 5
+_SAMPLE_PACKETS = 300
 """Number of packets of a direction that are compared to find the same connection under other addresses."""
 
-_INVENTED = 0.02
-"""Networks do not invent packets: a larger share of data packets that nobody sent so were cut or joined on the way."""
+_MAX_STRANGE_SHARE = 0.02
+"""Maximum share of data packets that were not sent like this; if there are more, packets were cut or joined."""
 
 
 class _Match(msgspec.Struct, frozen=True):
@@ -271,13 +271,13 @@ class _Match(msgspec.Struct, frozen=True):
     """How many packets of the target were copies of one that had been matched already."""
 
     delays: array[int]
-    """Times between the two captures, by two clocks: only their differences tell something."""
+    """Times between the two captures, by two clocks: only their differences are meaningful."""
 
     acked: int | None = None
     """The highest ack of the receiver, by either capture."""
 
     compared: Comparison | None = None
-    """By bytes: packets were cut or joined on the way (TSO, GRO)."""
+    """The comparison by bytes, if packets were cut or joined on the way (TSO, GRO)."""
 
 
 def paired(captures: Sequence[PacketIndex]) -> tuple[tuple[PairedConnection, ...], tuple[UnmatchedCaptures, ...]]:
@@ -289,7 +289,7 @@ def paired(captures: Sequence[PacketIndex]) -> tuple[tuple[PairedConnection, ...
             pairs = _pairs_of(capture, other)
             paired_connections += pairs
             if not pairs:
-                unmatched.append(UnmatchedCaptures(capture.index, other.index, _why(capture, other)))
+                unmatched.append(UnmatchedCaptures(capture.index, other.index, _why_unmatched(capture, other)))
     ordered = sorted(paired_connections, key=lambda pair: (pair.near, pair.far, pair.client, pair.server))
     return tuple(ordered), tuple(unmatched)
 
@@ -297,22 +297,22 @@ def paired(captures: Sequence[PacketIndex]) -> tuple[tuple[PairedConnection, ...
 def _pairs_of(first: PacketIndex, second: PacketIndex) -> list[PairedConnection]:
     mine, theirs = first.directions(), second.directions()
     pairs = []
-    left: list[bytes] = []
+    unmatched_keys: list[bytes] = []
     for key in mine.keys() & theirs.keys():
         back = reverse(key)
         if back in mine and back in theirs and _is_from_client(key, mine[key]):
-            pair = _pair((key, key), (first, mine[key], mine[back]), (second, theirs[key], theirs[back]))
+            pair = _pair((key, key), _View(first, mine[key], mine[back]), _View(second, theirs[key], theirs[back]))
             if pair is not None:
                 pairs.append(pair)
     taken = {(pair.client, pair.server) for pair in pairs}
     for key, seen in mine.items():
         if reverse(key) in mine and _is_from_client(key, seen) and endpoints(key) not in taken:
-            left.append(key)
-    for key, their_key in _translated(left, mine, theirs):
+            unmatched_keys.append(key)
+    for key, their_key in _translated(unmatched_keys, mine, theirs):
         pair = _pair(
             (key, their_key),
-            (first, mine[key], mine[reverse(key)]),
-            (second, theirs[their_key], theirs[reverse(their_key)]),
+            _View(first, mine[key], mine[reverse(key)]),
+            _View(second, theirs[their_key], theirs[reverse(their_key)]),
         )
         if pair is not None:
             pairs.append(pair)
@@ -320,21 +320,21 @@ def _pairs_of(first: PacketIndex, second: PacketIndex) -> list[PairedConnection]
 
 
 def _translated(
-    left: Sequence[bytes], mine: dict[bytes, SeenPackets], theirs: dict[bytes, SeenPackets]
+    unmatched_keys: Sequence[bytes], mine: dict[bytes, SeenPackets], theirs: dict[bytes, SeenPackets]
 ) -> Iterator[tuple[bytes, bytes]]:
     """Connections under other addresses or ports: the same numbers, flags, lengths and timestamps."""
     owners: dict[int, bytes] = {}
     for key, seen in theirs.items():
         if reverse(key) in theirs:
-            owners.update((print_, key) for print_ in seen.plain_prints[:_SAMPLE])
-    for key in left:
-        votes = Counter(owners[print_] for print_ in mine[key].plain_prints[:_SAMPLE] if print_ in owners)
+            owners.update((print_, key) for print_ in seen.plain_prints[:_SAMPLE_PACKETS])
+    for key in unmatched_keys:
+        votes = Counter(owners[print_] for print_ in mine[key].plain_prints[:_SAMPLE_PACKETS] if print_ in owners)
         for their_key, count in votes.most_common(1):
-            if count >= _MIN:
+            if count >= _MIN_MATCHED:
                 yield key, their_key
 
 
-def _why(first: PacketIndex, second: PacketIndex) -> WhyUnmatched:
+def _why_unmatched(first: PacketIndex, second: PacketIndex) -> WhyUnmatched:
     if first.last_ns < second.first_ns or second.last_ns < first.first_ns:
         return WhyUnmatched.OTHER_TIME
     mine, theirs = first.directions(), second.directions()
@@ -347,27 +347,31 @@ def _why(first: PacketIndex, second: PacketIndex) -> WhyUnmatched:
 
 
 def _is_from_client(key: bytes, seen: SeenPackets) -> bool:
-    """Who sent SYN is the client; if that was not seen, who has the higher port."""
+    """Whether the client sends in this direction: it sent SYN, or if that was not seen, it has the higher port."""
     if seen.is_client is not None:
         return seen.is_client
     source, destination = endpoints(key)
     return (source.port, source.address) > (destination.port, destination.address)
 
 
-_View = tuple[PacketIndex, SeenPackets, SeenPackets]
-"""A capture, and what it saw towards the server and towards the client."""
+class _View(NamedTuple):
+    """A capture, and what it saw of a connection in both directions."""
+
+    capture: PacketIndex
+    to_server: SeenPackets
+    to_client: SeenPackets
 
 
 def _pair(keys: tuple[bytes, bytes], first: _View, second: _View) -> PairedConnection | None:
-    ahead, back = _both_ways(first, second)
-    if len(ahead.delays) < _MIN or len(back.delays) < _MIN:
+    forward, back = _both_ways(first, second)
+    if len(forward.delays) < _MIN_MATCHED or len(back.delays) < _MIN_MATCHED:
         return None
-    if _middle(ahead.delays) + _middle(back.delays) < 0:  # it was there before it was here
+    if _median(forward.delays) + _median(back.delays) < 0:  # the packets were at the second place first
         first, second, keys = second, first, (keys[1], keys[0])
-        ahead, back = _both_ways(first, second)
-        if len(ahead.delays) < _MIN or len(back.delays) < _MIN:
+        forward, back = _both_ways(first, second)
+        if len(forward.delays) < _MIN_MATCHED or len(back.delays) < _MIN_MATCHED:
             return None
-    high, low = min(ahead.delays), -min(back.delays)
+    high, low = min(forward.delays), -min(back.delays)
     offset = (high + low) // 2
     client, server = endpoints(keys[0])
     far_client, far_server = endpoints(keys[1])
@@ -376,10 +380,10 @@ def _pair(keys: tuple[bytes, bytes], first: _View, second: _View) -> PairedConne
         server=server,
         far_client=far_client,
         far_server=far_server,
-        near=first[0].index,
-        far=second[0].index,
-        to_server=_path(ahead, second[0], offset),
-        to_client=_path(back, first[0], -offset),
+        near=first.capture.index,
+        far=second.capture.index,
+        to_server=_path(forward, second.capture, offset),
+        to_client=_path(back, first.capture, -offset),
         clock_low_ns=min(low, high),
         clock_high_ns=max(low, high),
         least_round_trip_ns=max(high - low, 0),
@@ -388,10 +392,9 @@ def _pair(keys: tuple[bytes, bytes], first: _View, second: _View) -> PairedConne
 
 def _both_ways(first: _View, second: _View) -> tuple[_Match, _Match]:
     """Towards the server and back; each with what its receiver acknowledged."""
-    (_, ahead_here, back_here), (_, ahead_there, back_there) = first, second
     return (
-        _match(ahead_here, ahead_there, highest(back_here.acked, back_there.acked)),
-        _match(back_there, back_here, highest(ahead_here.acked, ahead_there.acked)),
+        _match(first.to_server, second.to_server, highest(first.to_client.acked, second.to_client.acked)),
+        _match(second.to_client, first.to_client, highest(first.to_server.acked, second.to_server.acked)),
     )
 
 
@@ -405,12 +408,12 @@ def _match(source: SeenPackets, target: SeenPackets, acked: int | None) -> _Matc
     if not _cut_again(best):
         return msgspec.structs.replace(best, acked=acked)
     compared = compare_bytes(source, target, acked)
-    delays = best.delays if len(best.delays) >= _MIN else compared.delays
+    delays = best.delays if len(best.delays) >= _MIN_MATCHED else compared.delays
     return msgspec.structs.replace(best, delays=delays, acked=acked, compared=compared)
 
 
 def _cut_again(match: _Match) -> bool:
-    """Whether the target saw data in packets that the source did not send so, while the source was captured."""
+    """Whether the target saw data in packets of other lengths than the source sent, while the source was captured."""
     matched = {there for there in match.partner if there != _NONE}
     data = [index for index, length in enumerate(match.target.lengths) if length]
     if not data or not any(match.source.lengths):
@@ -422,11 +425,11 @@ def _cut_again(match: _Match) -> bool:
         within = data
     known = set(match.source.plain_prints)
     strange = sum(match.target.plain_prints[index] not in known for index in within if index not in matched)
-    return strange >= 2 and strange > _INVENTED * len(within)
+    return strange >= 2 and strange > _MAX_STRANGE_SHARE * len(within)
 
 
 def _match_by(source: SeenPackets, target: SeenPackets, source_prints: array[int], target_prints: array[int]) -> _Match:
-    """The nth packet that looks so is the nth that looks so: only copies look alike, and acks in the same tick."""
+    """Match packets with equal prints in their order: only copies, and acks in the same tick, have equal prints."""
     waiting: dict[int, int] = {}
     more: dict[int, deque[int]] = {}
     for index, print_ in enumerate(target_prints):
@@ -450,7 +453,7 @@ def _match_by(source: SeenPackets, target: SeenPackets, source_prints: array[int
     return _Match(source, target, partner, extra, delays)
 
 
-def _middle(delays: Sequence[int]) -> int:
+def _median(delays: Sequence[int]) -> int:
     return sorted(delays)[(len(delays) - 1) // 2]
 
 

@@ -48,7 +48,7 @@ class CapturedPacket(NamedTuple):
     block: bytes
 
     def alone(self) -> CapturedPacket:
-        """The same with its own bytes only, from its TCP header on."""
+        """The packet with its own bytes only, from its TCP header on, instead of the block."""
         segment = self.segment
         begins = segment[5] - _TCP_HEADER
         return self._replace(
@@ -58,7 +58,7 @@ class CapturedPacket(NamedTuple):
 
 
 class CapturedConnection:
-    """Who talks to whom. `number` is that of `model.packets.TcpConnection`, `capture` the index of its capture.
+    """A connection and its two ends. `number` is that of its `TcpConnection`, `capture` the index of its capture.
 
     `midstream`: the handshake was not seen, and who is the client is a guess by port: correct it by what you read.
     """
@@ -91,7 +91,7 @@ class Direction:
 
 
 class StreamObserver(Protocol):
-    """Who wants to read the bytes of connections. Calls come in the order of the capture.
+    """Reads the bytes of connections. Calls come in the order of the capture.
 
     Offsets count bytes of the direction's stream without wrapping: 0 is the first byte after SYN; in a connection met
     midway the first byte captured, so that older bytes that come late have negative offsets.
@@ -120,7 +120,7 @@ VXLAN, GENEVE, GRE, IP_IN_IP = 1, 2, 3, 4
 _TUNNEL_NAMES = {VXLAN: "VXLAN", GENEVE: "GENEVE", GRE: "GRE", IP_IN_IP: "IP in IP"}
 _KIND_BITS = 28
 UNKNOWN_PLACE = 0xFFFF
-"""The interface of frames that do not say theirs (Linux cooked v1): any of several."""
+"""The interface of frames that do not name theirs (Linux cooked v1): any of several."""
 
 _OUTGOING = 0x0800_0000
 """Set beside the VLAN or tunnel of such a frame when the host sends it: all that is known of its interface."""
@@ -191,7 +191,7 @@ def _tag_text(tag: int) -> str:
 
 
 def base(key: bytes) -> bytes:
-    """The same for both directions of a connection and for every place."""
+    """The key of a connection: the same for both directions and for every place."""
     if len(key) == _IPV4_KEY:  # as most are; a flood of SYNs needs one for each packet
         other = key[4:8] + key[:4] + key[10:] + key[8:10]
         return min(key, other)

@@ -28,7 +28,7 @@ class ValueHistogram:
         self.largest = max(self.largest, value)
 
     def quantiles(self) -> Quantiles:
-        """The values in short."""
+        """The quantiles of the values, and the largest."""
         if not self.count:
             return Quantiles()
         p50, p95, p99 = (self._at(share) for share in (50, 95, 99))

@@ -30,7 +30,7 @@ class PageReader:
         self.problems: list[str] = []
 
     def line_of(self, key: str) -> int:
-        """The line where a key is set or a table opened; 1 when it is nowhere."""
+        """The line where a key is set or a table is opened; 1 if there is none."""
         pattern = re.compile(rf'^\s*(\[+[\w.]*\b)?"?{re.escape(key)}"?\b')
         return next((n for n, line in enumerate(self.text.splitlines(), 1) if pattern.match(line)), 1)
 
@@ -46,7 +46,7 @@ class PageReader:
                 self.problem(key, f"unknown key {key!r} in {where}{did_you_mean(key, known)}")
 
     def text_of(self, table: Mapping[str, Any], key: str, where: str) -> str:
-        """A text that must be there, else empty and a mistake."""
+        """A required text. Without it: empty, and a mistake is noted."""
         value = table.get(key)
         if isinstance(value, str) and value:
             return value
@@ -54,7 +54,7 @@ class PageReader:
         return ""
 
     def choice(self, table: Mapping[str, Any], key: str, kind: type[_EnumT], fallback: _EnumT) -> _EnumT:
-        """One of the words of an enumeration, else `fallback` and a mistake."""
+        """A member of an enumeration. For another value: `fallback`, and a mistake is noted."""
         value = table.get(key)
         try:
             return kind(str(value))

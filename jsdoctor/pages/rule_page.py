@@ -26,7 +26,7 @@ _REQUIRED = ("code", "slug", "title", "check", "severity", "status")
 _CODE = re.compile(r"[A-Z]{2,8}[0-9]{3,4}")
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _FIELD = re.compile(r"[a-z][a-z0-9_]*")
-_LITERAL = 6
+_MIN_LEN = 6
 _LEVELS = ("FTL", "ERR", "WRN", "INF", "DBG", "TRC")
 
 
@@ -50,7 +50,7 @@ def parse_rule_page(origin: str, text: str, failure_mode: str = "") -> Rule:
         failure_mode=failure_mode,
         params=_params(page, table.get("params", {})),
         signatures=_signatures(page, table.get("signatures", [])),
-        lines=_lines(page, table),
+        lines=_line_findings(page, table),
         remedy=_remedy(page, table.get("remedy")),
         impact=page.choice(table, "impact", Impact, Impact.RISK) if "impact" in table else None,
         explained_by=_explanations(page, table),
@@ -71,7 +71,7 @@ def _matching(page: PageReader, table: Mapping[str, Any], key: str, pattern: re.
 
 
 def _checks(page: PageReader, table: Mapping[str, Any]) -> tuple[str, ...]:
-    """One name, or a list of them where several kinds of evidence tell the same."""
+    """The names of the checks: `check` is one name, or a list if several kinds of evidence show the same."""
     value = table.get("check")
     if isinstance(value, list) and value and all(isinstance(name, str) and name for name in value):
         return tuple(value)
@@ -135,11 +135,11 @@ def _signatures(page: PageReader, entries: Any) -> tuple[Signature, ...]:
 
 
 def _signature_problems(signature: Signature) -> Iterator[str]:
-    """Problems that show without running it; `signature_problems` of the logs finds the rest."""
+    """Problems that are found without a search; `signature_problems` of the logs searches."""
     if not _SLUG.fullmatch(signature.name):
         yield "its name must be lower-case words joined by hyphens"
-    if len(signature.contains) < _LITERAL or not signature.contains.isascii() or not signature.contains.isprintable():
-        yield f"'contains' must be at least {_LITERAL} printable ASCII characters that stand in every matching line"
+    if len(signature.contains) < _MIN_LEN or not signature.contains.isascii() or not signature.contains.isprintable():
+        yield f"'contains' must be at least {_MIN_LEN} printable ASCII characters that stand in every matching line"
     if set(signature.contains) & set('<>&"\\'):
         yield "'contains' must be free of < > & \" and backslashes: container logs escape them"
     if len(set(signature.fields)) != len(signature.fields) or not all(map(_FIELD.fullmatch, signature.fields)):
@@ -153,7 +153,7 @@ def _signature_problems(signature: Signature) -> Iterator[str]:
         yield "it cannot resolve itself"
 
 
-def _lines(page: PageReader, table: Mapping[str, Any]) -> tuple[LineFinding, ...]:
+def _line_findings(page: PageReader, table: Mapping[str, Any]) -> tuple[LineFinding, ...]:
     try:
         lines = convert_to(table.get("lines", []), tuple[LineFinding, ...])
     except msgspec.ValidationError as error:

@@ -15,11 +15,11 @@ from jsdoctor.model.typed import convert_to
 from jsdoctor.pages.front_matter import PageError, PageReader, split, toml
 
 _ANY = "any"
-_GROUPS = {"name", "words", "general", _ANY}
+_TOPIC_KEYS = {"name", "words", "general", _ANY}
 
 
 def parse_vocabulary(origin: str, text: str) -> Vocabulary:
-    """Read the file. Raises `PageError` with every mistake found."""
+    """Read `rules/sentences.toml`. Raises `PageError` with every mistake found."""
     try:
         table = tomli.loads(text)
     except tomli.TOMLDecodeError as error:
@@ -30,7 +30,7 @@ def parse_vocabulary(origin: str, text: str) -> Vocabulary:
     except (KeyError, msgspec.ValidationError) as error:
         raise PageError([f"{origin}:1: a topic needs 'name', 'words' and lists of symptoms: {error}"]) from error
     vocabulary = Vocabulary(topics, complaints)
-    problems = [f"{origin}:1: {problem}" for problem in _problems(table, vocabulary)]
+    problems = [f"{origin}:1: {problem}" for problem in _vocabulary_problems(table, vocabulary)]
     if problems:
         raise PageError(problems)
     return vocabulary
@@ -43,13 +43,13 @@ def _topic(entry: Mapping[str, Any], complaints: Mapping[str, str]) -> Topic:
 
 
 def _joined(words: str) -> str:
-    """Long lists of words go over several lines."""
+    """A pattern without the line breaks that keep long ones readable."""
     return re.sub(r"\n\s*", "", words)
 
 
-def _problems(table: Mapping[str, Any], vocabulary: Vocabulary) -> Iterator[str]:
+def _vocabulary_problems(table: Mapping[str, Any], vocabulary: Vocabulary) -> Iterator[str]:
     for entry in table.get("topic", ()):
-        for key in entry.keys() - _GROUPS - vocabulary.complaints.keys():
+        for key in entry.keys() - _TOPIC_KEYS - vocabulary.complaints.keys():
             yield f"topic {entry['name']!r}: no complaint is named {key!r}"
     for name, words in (*vocabulary.complaints.items(), *((topic.name, topic.words) for topic in vocabulary.topics)):
         try:
@@ -68,7 +68,7 @@ CLAIMS = "What runbooks claim"
 
 _KEYS = ("slug", "title", "means", "shown_by", "causes", "because", "next", "ruled_out_with", "match")
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-_ROW = re.compile(r"(?<!\\)\|")
+_CELL_SEPARATOR = re.compile(r"(?<!\\)\|")
 
 
 def parse_symptom_page(origin: str, text: str, *, try_patterns: bool = True) -> Symptom:
@@ -89,9 +89,9 @@ def parse_symptom_page(origin: str, text: str, *, try_patterns: bool = True) -> 
         means=page.text_of(table, "means", "the front matter"),
         shown_by=page.text_of(table, "shown_by", "the front matter"),
         matching=_matching(page, table.get("match", {}), try_patterns),
-        causes=_words(page, table, "causes"),
+        causes=_texts(page, table, "causes"),
         because=_because(page, table),
-        next=_words(page, table, "next"),
+        next=_texts(page, table, "next"),
         ruled_out_with=_by_code(page, table, "ruled_out_with"),
         claims=tuple(_claims(page, body, body_line)),
         body=body,
@@ -133,7 +133,7 @@ def _pattern_problems(pattern: str, examples: tuple[str, ...]) -> Iterator[str]:
             yield f"it is not found in its example {example!r}"
 
 
-def _words(page: PageReader, table: Mapping[str, Any], key: str) -> tuple[str, ...]:
+def _texts(page: PageReader, table: Mapping[str, Any], key: str) -> tuple[str, ...]:
     value = table.get(key, [])
     if isinstance(value, list) and all(isinstance(word, str) and word for word in value):
         if len(set(value)) < len(value):
@@ -178,7 +178,7 @@ def _claims(page: PageReader, body: str, body_line: int) -> Iterator[Claim]:
     for number, line in enumerate(body.splitlines(), body_line):
         if line.startswith("## "):
             inside = line[3:].strip() == CLAIMS
-        cells = [cell.strip() for cell in _ROW.split(line)[1:-1]] if inside and line.startswith("|") else []
+        cells = [cell.strip() for cell in _CELL_SEPARATOR.split(line)[1:-1]] if inside and line.startswith("|") else []
         if not cells or cells[0] == "claim" or set(cells[0]) <= set("-: "):
             continue
         if len(cells) != 3 or cells[1] not in list(Truth) or not all(cells):

@@ -19,12 +19,12 @@ from jsdoctor.pasted.tables import Table, cells_below
 from jsdoctor.replies.decoding import JszReply
 from jsdoctor.replies.unseen import unseen_fields
 
-_INSIDE = frozenset({"", "config", "state", "cluster", "api", "meta_cluster", "slow_consumer_stats"})
+_PARTIAL = frozenset({"", "config", "state", "cluster", "api", "meta_cluster", "slow_consumer_stats"})
 _STATUS = re.compile(r"(\w+) \((\d{3})\)")
-_SLOW = re.compile(r"([crgl]): ([\d,]+)")
+_SLOW_COUNT = re.compile(r"([crgl]): ([\d,]+)")
 _SLOW_KINDS = {"c": "clients", "r": "routes", "g": "gateways", "l": "leafs"}
-_OF_STREAM = re.compile(r"(?:report for|in stream|Stream) (\S+)", re.IGNORECASE)
-_TOTAL = re.compile(r"with ([\d,]+) consumers")
+_STREAM_NAME = re.compile(r"(?:report for|in stream|Stream) (\S+)", re.IGNORECASE)
+_TOTAL_CONSUMERS = re.compile(r"with ([\d,]+) consumers")
 _NO_META_LEADER = re.compile(r"No cluster meta leader found\. The cluster expects (\d{1,4}) nodes", re.IGNORECASE)
 
 _SUMMARY_COLUMNS = ("server", "streams", "consumers", "api req")
@@ -35,7 +35,7 @@ Found = RecognisedDocument | Refused
 
 
 def replies_of_tables(tables: Iterable[Table], text: str) -> Iterator[Found]:
-    """What tables of `nats server`, `nats stream` and `nats consumer` show. `text` is what they stand in."""
+    """Read the tables of `nats server`, `nats stream` and `nats consumer`. `text` is the whole text around them."""
     tables = list(tables)
     meta = next((_meta_group(table) for table in tables if table.has(*_META_COLUMNS)), None)
     if match := _NO_META_LEADER.search(text):
@@ -44,9 +44,9 @@ def replies_of_tables(tables: Iterable[Table], text: str) -> Iterator[Found]:
     for table in tables:
         yield from (Refused(*words) for columns, *words in _UNJUDGED if table.has(*columns.split("|")))
         yield from (found for columns, read in _READERS if table.has(*columns) for found in read(table))
-        yield from _jetstream(table, meta) if table in summaries else ()
+        yield from _jetstream_summary(table, meta) if table in summaries else ()
     # The streams and consumers that a list names because no server responded for them.
-    of_stream = _OF_STREAM.search(text)
+    of_stream = _STREAM_NAME.search(text)
     for kind, stream in (("Streams", ""), ("Consumers", of_stream[1] if of_stream else UNKNOWN_NAME)):
         missing = [name for row in cells_below(f"Inaccessible {kind}", text.splitlines()) for name in row if name]
         offline = {row[0]: row[-1] for row in cells_below(f"Offline {kind}", text.splitlines())}
@@ -57,22 +57,23 @@ def replies_of_tables(tables: Iterable[Table], text: str) -> Iterator[Found]:
         why = "none of its rows is marked as that of the leader" + (f"; not online: {absent}" if absent else "")
         yield Refused("the table of the meta group", why, "give the whole table: nats server report jetstream")
     elif meta and meta["leader"] and not summaries:
-        yield _of_server(Endpoint.JSZ, JszReply, meta["leader"], {"meta_cluster": meta, "disabled": False})
+        yield _server_document(Endpoint.JSZ, JszReply, meta["leader"], {"meta_cluster": meta, "disabled": False})
 
 
-def _shown(**values: Any) -> dict[str, Any]:
+def _known_values(**values: Any) -> dict[str, Any]:
+    """The values without those that are None, as nothing is known of them."""
     return {key: value for key, value in values.items() if value is not None}
 
 
-def _of_server(endpoint: Endpoint, shape: Any, name: str, value: dict[str, Any]) -> RecognisedDocument:
-    return RecognisedDocument(endpoint, Access.PASTED, value, server=name, unseen=unseen_fields(value, shape, _INSIDE))
+def _server_document(endpoint: Endpoint, shape: Any, name: str, value: dict[str, Any]) -> RecognisedDocument:
+    return RecognisedDocument(endpoint, Access.PASTED, value, server=name, unseen=unseen_fields(value, shape, _PARTIAL))
 
 
 def _server_list(table: Table) -> Iterator[Found]:
     for row in table.rows:
         if not row["name"]:
             continue
-        value = _shown(
+        value = _known_values(
             server_name=row["name"],
             version=row["version"],
             connections=count(row["conns"]),
@@ -82,13 +83,13 @@ def _server_list(table: Table) -> Iterator[Found]:
         )
         if row.get("cluster"):
             value["cluster"] = {"name": row["cluster"]}
-        if kinds := _SLOW.findall(row.get("slow", "")):
+        if kinds := _SLOW_COUNT.findall(row.get("slow", "")):
             value["slow_consumer_stats"] = {_SLOW_KINDS[kind]: count(number) or 0 for kind, number in kinds}
-        yield _of_server(Endpoint.VARZ, Varz, row["name"], value)
+        yield _server_document(Endpoint.VARZ, Varz, row["name"], value)
 
 
 def _health(table: Table) -> Iterator[Found]:
-    """A row for each server, and below it one for each of its errors."""
+    """Read a table with a row for each server, and below it a row for each of its errors."""
     health: dict[str, dict[str, Any]] = {}
     name = ""
     for row in table.rows:
@@ -101,10 +102,10 @@ def _health(table: Table) -> Iterator[Found]:
         yield RecognisedDocument(Endpoint.HEALTHZ, Access.PASTED, value, server=server)
 
 
-_LOOK = "look at the deployment with a login of the system account: jsdoctor check --context NAME"
+_SYSTEM_HINT = "look at the deployment with a login of the system account: jsdoctor check --context NAME"
 
 
-def _jetstream(table: Table, meta: Mapping[str, Any] | None) -> Iterator[Found]:
+def _jetstream_summary(table: Table, meta: Mapping[str, Any] | None) -> Iterator[Found]:
     if "for account" in table.title.lower():
         yield Refused("the JetStream summary of an account", "its figures are of one account and not of the servers")
         return
@@ -112,20 +113,20 @@ def _jetstream(table: Table, meta: Mapping[str, Any] | None) -> Iterator[Found]:
         if not row["server"]:
             continue
         name = row["server"].removesuffix("*")
-        value = _shown(
+        value = _known_values(
             streams=count(row["streams"]), consumers=count(row["consumers"]), messages=count(row.get("messages", ""))
         )
         if (total := count(row["api req"])) is not None:
-            value["api"] = _shown(total=total, errors=count(row.get("api err", "")))
+            value["api"] = _known_values(total=total, errors=count(row.get("api err", "")))
         if meta is not None:
             if meta["leader"] not in ("", name):
                 continue  # the meta group is shown as its leader sees it, and not as this one does
             value |= {"meta_cluster": dict(meta), "disabled": False}
-        yield _of_server(Endpoint.JSZ, JszReply, name, value)
+        yield _server_document(Endpoint.JSZ, JszReply, name, value)
 
 
 def _meta_group(table: Table) -> dict[str, Any]:
-    """The meta group as its leader shows it."""
+    """The rows of the meta group as the `meta_cluster` that /jsz of its leader has."""
     name = "name" if table.has("name") else "connection name"
     rows = [row for row in table.rows if row[name]]
     leader = next((row for row in rows if row["leader"] == "yes"), None)
@@ -148,11 +149,11 @@ def _meta_group(table: Table) -> dict[str, Any]:
 
 
 def _stream_report(table: Table) -> Iterator[Found]:
-    yield from _marked(table)
+    yield from _marked_replicas(table)
     for row in table.rows:
         if not row["stream"]:
             continue
-        state = _shown(
+        state = _known_values(
             messages=count(row["messages"]),
             consumer_count=count(row.get("consumers", "")),
             num_deleted=count(row.get("deleted", "")),
@@ -161,8 +162,8 @@ def _stream_report(table: Table) -> Iterator[Found]:
         yield from _assets({"config": config, "state": state, **_cluster(row.get("replicas", row.get("cluster", "")))})
 
 
-def _marked(table: Table) -> Iterator[Found]:
-    """Replicas with a mark have a fault that the table does not name, so they are neither judged nor passed over."""
+def _marked_replicas(table: Table) -> Iterator[Found]:
+    """Refuse each replica that is marked `!`: it has a fault, but the table does not say which."""
     asset = "stream" if table.has("stream") else "consumer"
     named: dict[str, list[str]] = {}
     for row in table.rows:
@@ -174,15 +175,15 @@ def _marked(table: Table) -> Iterator[Found]:
         yield Refused(
             f"the mark ! at {name} in {asset} {assets[0]}{more}",
             "it means that the replica is not current or that its server is offline, and not which of both",
-            f"nats {asset} info --json for one of them, or " + _LOOK,
+            f"nats {asset} info --json for one of them, or " + _SYSTEM_HINT,
         )
 
 
 def _consumer_report(table: Table) -> Iterator[Found]:
-    stream = _OF_STREAM.search(table.title)
-    yield from _marked(table)
+    stream = _STREAM_NAME.search(table.title)
+    yield from _marked_replicas(table)
     rows = [row for row in table.rows if row["consumer"] and (row["mode"] or not table.has("mode"))]
-    total = count(match[1]) if (match := _TOTAL.search(table.title)) else None
+    total = count(match[1]) if (match := _TOTAL_CONSUMERS.search(table.title)) else None
     if stream and total and total > len(rows):
         yield list_head(stream[1], {"total": total})
         yield Refused(
@@ -191,7 +192,7 @@ def _consumer_report(table: Table) -> Iterator[Found]:
             f"nats consumer report {stream[1]}, and give the whole of it",
         )
     for row in rows if stream else ():
-        value = _shown(
+        value = _known_values(
             stream_name=stream[1] if stream else "",
             name=row["consumer"],
             num_ack_pending=count(row["ack pending"]),
@@ -202,11 +203,11 @@ def _consumer_report(table: Table) -> Iterator[Found]:
 
 
 def _assets(value: dict[str, Any]) -> Iterator[Found]:
-    return found_in(Document(value, _INSIDE | {"delivered", "ack_floor"}))
+    return found_in(Document(value, _PARTIAL | {"delivered", "ack_floor"}))
 
 
 def _cluster(text: str) -> dict[str, Any]:
-    """`n1*, n2, n3!`: the leader. Of the others only what is not current or offline is marked, not which of both."""
+    """The leader of `n1*, n2, n3!` as a cluster. The others are left out: `!` means offline or not current."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
         return {}
@@ -216,7 +217,7 @@ def _cluster(text: str) -> dict[str, Any]:
 def _subjects(table: Table) -> Iterator[Found]:
     title = re.match(r"([\d,]+) Subjects? in stream (\S+)", table.title)
     if title:
-        yield from _assets({"config": {"name": title[2]}, "state": _shown(num_subjects=count(title[1]))})
+        yield from _assets({"config": {"name": title[2]}, "state": _known_values(num_subjects=count(title[1]))})
 
 
 _READERS: tuple[tuple[tuple[str, ...], Callable[[Table], Iterator[Found]]], ...] = (
@@ -226,12 +227,17 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[Table], Iterator[Found]]], ...]
     (("consumer", "ack pending", "unprocessed"), _consumer_report),
     (("subject", "count"), _subjects),
 )
-"""What a table must have to be read, and how."""
+"""The columns by which a table is known, and the function that reads it."""
 
 _TRAFFIC = "no rule judges the traffic of accounts"
 _UNJUDGED = (
-    ("cid|server|account|subs", "the connections report", "it shows only the first, not what waits for them", _LOOK),
-    ("account|connections|in msgs|out msgs", "the accounts report", _TRAFFIC, _LOOK),
+    (
+        "cid|server|account|subs",
+        "the connections report",
+        "it shows only the first, not what waits for them",
+        _SYSTEM_HINT,
+    ),
+    ("account|connections|in msgs|out msgs", "the accounts report", _TRAFFIC, _SYSTEM_HINT),
     ("stream|kind|source stream|lag", "the replication report", "it shows no configuration", "nats stream info --json"),
     ("name|created|messages|size|last message", "the list of streams", "it shows no replicas", "nats stream report"),
     (
@@ -240,10 +246,15 @@ _UNJUDGED = (
         "it names no stream",
         "nats consumer report",
     ),
-    ("server|version|connections|sent bytes|received bytes", "the statistics of an account", _TRAFFIC, _LOOK),
-    ("server|cluster|name|account|address|rtt", "the route report", "no rule judges routes alone", _LOOK),
-    ("server|name|account|address|spoke", "the leaf node report", "it does not show which are configured", _LOOK),
-    ("server|kind|connection|accounts", "the gateway report", "it does not show which are configured", _LOOK),
-    ("stream replica|raft|node|status", "the stream check", "its columns depend on what it compares", _LOOK),
+    ("server|version|connections|sent bytes|received bytes", "the statistics of an account", _TRAFFIC, _SYSTEM_HINT),
+    ("server|cluster|name|account|address|rtt", "the route report", "no rule judges routes alone", _SYSTEM_HINT),
+    (
+        "server|name|account|address|spoke",
+        "the leaf node report",
+        "it does not show which are configured",
+        _SYSTEM_HINT,
+    ),
+    ("server|kind|connection|accounts", "the gateway report", "it does not show which are configured", _SYSTEM_HINT),
+    ("stream replica|raft|node|status", "the stream check", "its columns depend on what it compares", _SYSTEM_HINT),
 )
-"""Tables that no rule judges, by their columns: what, why, what to give."""
+"""Tables that no rule judges: their columns, what they are, why they are refused, what to give instead."""

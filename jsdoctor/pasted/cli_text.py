@@ -32,10 +32,10 @@ _REPLICA = re.compile(
 _PEER_ID = re.compile(r"\(peerID: (\w{1,40})\)")
 _SEQUENCES = re.compile(r"Consumer sequence: ([\d,]+)\s+Stream sequence: ([\d,]+)", re.IGNORECASE)
 _AGO = re.compile(r"Last (?:delivery|ack): ([\dyhdmsµun.]{2,30}) ago", re.IGNORECASE)
-_WHOLE = re.compile(r"[\d,]{1,20}(?=$| |/)")
+_WHOLE_NUMBER = re.compile(r"[\d,]{1,20}(?=$| |/)")
 _SEEN = re.compile(r"seen (?:([\dhmsµu.]+) ago|never)")
 _BEHIND = re.compile(r"([\d,]+) operations? behind")
-_OPEN = frozenset({"", "config", "state", "delivered", "ack_floor"})
+_INCOMPLETE = frozenset({"", "config", "state", "delivered", "ack_floor"})
 
 UNKNOWN_ASSET = "(unnamed stream or consumer)"
 """Name of an asset of which only the cluster section is there: the pages of streams and consumers both have it."""
@@ -50,17 +50,17 @@ _STREAM_SECTIONS = (
 )
 
 Reader = Callable[[str], Any]
-_ALWAYS = object()
+_ALWAYS_PRINTED = object()
 
 
 def count(text: str) -> int | None:
     """A whole number with commas, alone or before a unit of its own; None for anything else."""
-    match = _WHOLE.match(text)
+    match = _WHOLE_NUMBER.match(text)
     return int(match[0].replace(",", "") or 0) if match and match[0].strip(",") else None
 
 
 def _exact_bytes(text: str) -> int | None:
-    """Bytes that are not rounded."""
+    """A number of bytes, -1 for no limit; None if it is rounded to a larger unit."""
     return -1 if text.lower() == "unlimited" else count(text) if re.fullmatch(r"[\d,]+ B", text) else None
 
 
@@ -79,12 +79,12 @@ def _durations(text: str) -> list[int] | None:
     return None if None in durations else [duration for duration in durations if duration is not None]
 
 
-def _yes(text: str) -> bool | None:
+def _boolean(text: str) -> bool | None:
     return {"true": True, "false": False}.get(text.lower())
 
 
-def _no(text: str) -> bool | None:
-    reported = _yes(text)
+def _negated(text: str) -> bool | None:
+    reported = _boolean(text)
     return None if reported is None else not reported
 
 
@@ -98,18 +98,18 @@ def _unread(_: str) -> None:
 
 
 class _Label(NamedTuple):
-    """The field that a label shows, and its value where a whole page has no label that begins so: some always do."""
+    """The field `key` in object `place` that a label shows. `absent`: its value if a whole page has no such label."""
 
     place: str
     key: str
     read: Reader
-    absent: Any = _ALWAYS
+    absent: Any = _ALWAYS_PRINTED
 
 
 _READERS: Mapping[FieldKind, Reader] = {
     FieldKind.TEXT: str,
     FieldKind.TEXTS: lambda text: [item.strip() for item in text.split(",") if item.strip()],
-    FieldKind.FLAG: _yes,
+    FieldKind.FLAG: _boolean,
     FieldKind.NUMBER: lambda text: -1 if text.lower().startswith("unlimited") else count(text),
     FieldKind.BYTES: _exact_bytes,
     FieldKind.DURATION: nanoseconds,
@@ -117,24 +117,24 @@ _READERS: Mapping[FieldKind, Reader] = {
 }
 
 
-def _chosen(row: FieldRow) -> Reader:
-    """One of the texts that servers take, as people write them: `Last Per Subject`, `WorkQueue`, `Interest Policy`."""
+def _choice_reader(row: FieldRow) -> Reader:
+    """A function that finds the choice of a setting in printed text: `last_per_subject` in `Last Per Subject`."""
     choices = {choice.replace("_", ""): choice for choice in row.setting.choices}
     return lambda text: choices.get(text.lower().removesuffix(" policy").replace(" ", ""))
 
 
-def _settings(shape: type[msgspec.Struct]) -> Iterator[tuple[str, _Label]]:
-    """The labels of a configuration."""
+def _setting_labels(shape: type[msgspec.Struct]) -> Iterator[tuple[str, _Label]]:
+    """The labels of the settings of a configuration. `!` before a label: it prints the opposite. `?`: see `absent`."""
     for row in rows(shape):
         labels = row.setting.labels
         for label in filter(None, (labels,) if isinstance(labels, str) else labels):
-            read = _chosen(row) if row.setting.choices else _READERS.get(row.kind, _unread)
-            absent = msgspec.to_builtins(row.default) if label.endswith("?") else _ALWAYS
-            yield label.strip("!?"), _Label("config", row.name, _no if label.startswith("!") else read, absent)
+            read = _choice_reader(row) if row.setting.choices else _READERS.get(row.kind, _unread)
+            absent = msgspec.to_builtins(row.default) if label.endswith("?") else _ALWAYS_PRINTED
+            yield label.strip("!?"), _Label("config", row.name, _negated if label.startswith("!") else read, absent)
 
 
-_OF_STREAM: Mapping[str, _Label] = {
-    **dict(_settings(StreamConfig)),
+_STREAM_LABELS: Mapping[str, _Label] = {
+    **dict(_setting_labels(StreamConfig)),
     "messages": _Label("state", "messages", count),
     "bytes": _Label("state", "bytes", _exact_bytes),
     "first sequence": _Label("state", "first_seq", count),
@@ -149,8 +149,8 @@ _OF_STREAM: Mapping[str, _Label] = {
     "mirror information": _Label("", "mirror", _unread, None),
     "source information": _Label("", "sources", _unread, []),
 }
-_OF_CONSUMER: Mapping[str, _Label] = {
-    **dict(_settings(ConsumerConfig)),
+_CONSUMER_LABELS: Mapping[str, _Label] = {
+    **dict(_setting_labels(ConsumerConfig)),
     "unprocessed messages": _Label("", "num_pending", count),
     "outstanding acks": _Label("", "num_ack_pending", count),
     "redelivered messages": _Label("", "num_redelivered", count),
@@ -168,31 +168,31 @@ def cli_documents(text: str, at: datetime) -> Iterator[Document]:
     `at` is when the text was written: what it prints as ages is relative to that.
     """
     lines = [line[:_MAX_LINE_LENGTH] for line in text.splitlines()[:_MAX_LINES]]
-    current, hidden = _without_title(lines), set[str]()
+    current, hidden = _untitled_page(lines), set[str]()
     for line in lines:
-        begun = _begun(line)
-        if begun is not None:
+        new_page = _title_of(line)
+        if new_page is not None:
             if current is not None:
-                yield _finished(current, at)
-            current = begun
+                yield _to_document(current, at)
+            current = new_page
         elif current is not None and (heading := _HEADING.match(line)):
             current["_section"] = heading[1].lower()
             current["_labels"].add(heading[1].lower())
         elif current is not None and current.get("_section") == "metadata":
-            _take_metadata(current, line)
+            _read_metadata(current, line)
         elif current is not None and (replica := _REPLICA.match(line)):
             current.setdefault("cluster", {}).setdefault("replicas", []).append(_replica(replica))
         elif "Stream" in line and "was created" in line:
             hidden = {"active consumers"}  # of a stream that has just been made, that it has none shows nothing
         elif current is not None and (label := _LABEL.match(line)) and label[1].lower() not in hidden:
-            _take(current, label[1].lower(), label[2])
+            _read_label(current, label[1].lower(), label[2])
     if current is not None:
-        yield _finished(current, at)
+        yield _to_document(current, at)
 
 
-def _without_title(lines: Sequence[str]) -> dict[str, Any] | None:
-    """A page, or a section of one, whose first line was not copied; None where there is a title, or no section."""
-    if any(_begun(line) for line in lines):
+def _untitled_page(lines: Sequence[str]) -> dict[str, Any] | None:
+    """A page that was copied without its title, known by its labels; None if there is a title, or too few labels."""
+    if any(_title_of(line) for line in lines):
         return None
     labels: dict[str, str] = {}
     for line in lines:
@@ -202,26 +202,27 @@ def _without_title(lines: Sequence[str]) -> dict[str, Any] | None:
         name = labels.get("durable name") or labels.get("name") or UNKNOWN_NAME
         return {"stream_name": UNKNOWN_NAME, "name": name, "config": {}, "_labels": set()}
     if any(labels.keys() >= section for section in _STREAM_SECTIONS):
-        return _stream_named(UNKNOWN_NAME)
+        return _stream_page(UNKNOWN_NAME)
     if any(_REPLICA.match(line) for line in lines):
         group = labels.get("cluster group") or labels.get("raft group") or ""
         if group.startswith("C-"):
             return {"stream_name": UNKNOWN_NAME, "name": UNKNOWN_NAME, "config": {}, "_labels": set()}
-        return _stream_named(UNKNOWN_NAME if group.startswith("S-") else UNKNOWN_ASSET)
+        return _stream_page(UNKNOWN_NAME if group.startswith("S-") else UNKNOWN_ASSET)
     return None
 
 
-def _stream_named(name: str) -> dict[str, Any]:
+def _stream_page(name: str) -> dict[str, Any]:
     return {"config": {"name": name}, "state": {}, "_labels": set()}
 
 
-def _begun(line: str) -> dict[str, Any] | None:
+def _title_of(line: str) -> dict[str, Any] | None:
+    """The empty page that a title line begins; None for another line."""
     if match := _CONSUMER.search(line):
         return {"stream_name": match[1], "name": match[2], "config": {}, "_labels": set(), **_created(match[3])}
     if match := _BUCKET.search(line):
-        return _stream_named(_BACKED_BY[match[1]] + match[2])
+        return _stream_page(_BACKED_BY[match[1]] + match[2])
     if match := _STREAM.search(line):
-        return _stream_named(match[1]) | _created(match[2])
+        return _stream_page(match[1]) | _created(match[2])
     return None
 
 
@@ -234,16 +235,17 @@ def _created(text: str | None) -> dict[str, str]:
     return {"created": moment.isoformat()} if moment.tzinfo else {}
 
 
-def _take(value: dict[str, Any], label: str, text: str) -> None:
-    if label == "retention" and (both := text.partition(" - "))[1]:  # until 0.0.23 in one line with the storage
-        _take(value, "storage", both[0])
-        text = both[2]
+def _read_label(value: dict[str, Any], label: str, text: str) -> None:
+    """Write what a line `label: text` says into the page."""
+    if label == "retention" and " - " in text:  # until 0.0.23 in one line with the storage
+        storage, _, text = text.partition(" - ")
+        _read_label(value, "storage", storage)
     value["_labels"].add(label)
-    known = (_OF_CONSUMER if "stream_name" in value else _OF_STREAM).get(label)
+    known = (_CONSUMER_LABELS if "stream_name" in value else _STREAM_LABELS).get(label)
     if known is not None and (read_value := known.read(text)) is not None:
         (value[known.place] if known.place else value)[known.key] = read_value
-    if label == "outstanding acks" and (most := _maximum(text)) is not None:
-        value["config"]["max_ack_pending"] = most
+    if label == "outstanding acks" and (maximum := _maximum(text)) is not None:
+        value["config"]["max_ack_pending"] = maximum
     elif label in ("last delivered message", "acknowledgment floor", "acknowledgement floor"):
         if match := _SEQUENCES.search(text):
             consumer, stream = (int(group.replace(",", "") or 0) for group in match.groups())
@@ -257,7 +259,7 @@ def _take(value: dict[str, Any], label: str, text: str) -> None:
         value.setdefault("cluster", {})["leader"] = text.partition(" ")[0]
 
 
-def _take_metadata(value: dict[str, Any], line: str) -> None:
+def _read_metadata(value: dict[str, Any], line: str) -> None:
     key, colon, text = line.strip().partition(": ")
     if colon:
         value["config"].setdefault("metadata", {})[key.strip()] = text.strip()
@@ -276,8 +278,11 @@ def _replica(match: re.Match[str]) -> dict[str, Any]:
     }
 
 
-def _finished(value: dict[str, Any], at: datetime) -> Document:
-    """What a whole page does not print does not exist; of a page that was cut before its end, the rest is unknown."""
+def _to_document(value: dict[str, Any], at: datetime) -> Document:
+    """Make a document of a page, and fill in the fields that a whole page leaves out because they have no value.
+
+    Fields that a page lacks because it was cut before its end stay unknown.
+    """
     labels = value.pop("_labels")
     value.pop("_section", None)
     is_consumer = "stream_name" in value
@@ -286,8 +291,8 @@ def _finished(value: dict[str, Any], at: datetime) -> Document:
         if is_consumer
         else {"last sequence", "lastseq"} & labels and "retention" in labels
     )
-    for label, row in (_OF_CONSUMER if is_consumer else _OF_STREAM).items() if is_whole else ():
-        if row.absent is not _ALWAYS and not any(candidate.startswith(label) for candidate in labels):
+    for label, row in (_CONSUMER_LABELS if is_consumer else _STREAM_LABELS).items() if is_whole else ():
+        if row.absent is not _ALWAYS_PRINTED and not any(candidate.startswith(label) for candidate in labels):
             (value.setdefault(row.place, {}) if row.place else value).setdefault(row.key, row.absent)
     if "leader" not in labels and isinstance(value.get("cluster"), dict):
         value["cluster"]["leader"] = UNKNOWN_NAME
@@ -299,4 +304,4 @@ def _finished(value: dict[str, Any], at: datetime) -> Document:
             ago = value.get(key, {}).pop("_ago", None)
             if key in value:
                 value[key]["last_active"] = (at - timedelta(microseconds=ago // 1000)).isoformat() if ago else None
-    return Document(value, _OPEN)
+    return Document(value, _INCOMPLETE)

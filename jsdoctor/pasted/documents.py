@@ -35,7 +35,7 @@ class Document(msgspec.Struct, frozen=True):
 
 
 def documents(text: str) -> Iterator[Document]:
-    """Every object and list of objects in a text, from the outside. What is no JSON is passed over."""
+    """Every outermost object and list of objects in a text. What is no JSON is passed over."""
     text = text[:MAX]
     at, count, cut = 0, 0, 0
     while count < _MAX_DOCUMENTS and cut < _MAX_CUT:
@@ -74,7 +74,7 @@ _MISSING = object()
 
 
 EditedJson = tuple[Any, int, frozenset[str]]
-"""A value, where it ends, and the paths of its containers of which something is not there."""
+"""A value, where it ends in the text, and the paths of its containers that lack something."""
 
 
 class _Container:
@@ -85,7 +85,7 @@ class _Container:
         self.last_is_open = False
 
     def put(self, value: Any, opened: set[str]) -> bool:
-        """Add a text, number or container. False where none can stand."""
+        """Add a key, an element or the value of a member. False if a key is no text."""
         if isinstance(self.value, list):
             if self.last_is_open:  # only the last element of a list may lack something: this one is left out
                 self.value.pop()
@@ -100,18 +100,19 @@ class _Container:
         return True
 
     def below(self) -> str:
+        """The path of the value that comes next."""
         name = "*" if isinstance(self.value, list) else str(self.key)
         return f"{self.path}.{name}" if self.path else name
 
 
 def read_edited(text: str, start: int) -> EditedJson | None:
-    """The object or list that begins at `start`; None where something else than an edit fails."""
-    with suppress(ValueError):  # a number or a text that is none
-        return _read(text, start)
+    """The object or list that begins at `start`, even if it was cut or shortened with dots; None if it is no JSON."""
+    with suppress(ValueError):  # what looks like a number or text, but is not
+        return _read_tokens(text, start)
     return None
 
 
-def _read(text: str, start: int) -> EditedJson | None:
+def _read_tokens(text: str, start: int) -> EditedJson | None:
     stack: list[_Container] = []
     root: Any = None
     opened: set[str] = set()
@@ -119,17 +120,17 @@ def _read(text: str, start: int) -> EditedJson | None:
     while token := _TOKEN.match(text, at):
         at, kind = token.end(), token.lastgroup
         if kind == "end":
-            return root, len(text), frozenset(opened | _cut(stack, plain))
+            return root, len(text), frozenset(opened | _left_open(stack, plain))
         mark, plain = token["mark"], kind == "plain"
         if kind == "dots":
             opened.add(stack[-1].path)
             stack[-1].key = _MISSING
         elif mark in ("{", "["):
-            made = _Container({} if mark == "{" else [], stack[-1].below() if stack else "")
-            if len(stack) >= _DEEPEST or (stack and not stack[-1].put(made.value, opened)):
+            container = _Container({} if mark == "{" else [], stack[-1].below() if stack else "")
+            if len(stack) >= _DEEPEST or (stack and not stack[-1].put(container.value, opened)):
                 return None
-            root = root if stack else made.value
-            stack.append(made)
+            root = root if stack else container.value
+            stack.append(container)
         elif mark in ("}", "]"):
             done = stack.pop()
             whole = isinstance(done.value, dict) == (mark == "}")
@@ -141,9 +142,12 @@ def _read(text: str, start: int) -> EditedJson | None:
     return None
 
 
-def _cut(stack: list[_Container], within: bool) -> set[str]:
-    """The containers that the end of a text leaves open. `within`: it ends in a number, which may go on."""
-    if within:
+def _left_open(stack: list[_Container], in_number: bool) -> set[str]:
+    """The paths of the containers that the end of a text leaves open.
+
+    `in_number`: the text ends in a number. It may have been cut, so it is removed from its container.
+    """
+    if in_number:
         last = stack[-1].value
         last.popitem() if isinstance(last, dict) else last.pop()
     return {container.path for container in stack}

@@ -35,20 +35,20 @@ _READY = re.compile(r"(\d+)/\1")
 
 
 def pods_of_document(value: object, at: datetime) -> RecognisedDocument | None:
-    """The server pods of a Pod, a PodList or a List, with their status; None where it has none."""
+    """The server pods of a Pod, an Event or a list of either, with their status; None if there are none."""
     if not isinstance(value, Mapping):
         return None
     items = [value] if value.get("kind") in ("Pod", "Event") else value.get("items")
     items = [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
     if events := [item for item in items if "involvedObject" in item]:
-        return _found(pods_of_events(events), max(filter(None, map(_last, events)), default=at))
+        return _document(pods_of_events(events), max(filter(None, map(_last_seen, events)), default=at))
     pods = [item for item in items if _is_pod(item)]
     named = (pod["metadata"].get("namespace") for pod in pods if isinstance(pod.get("metadata"), Mapping))
-    return _found(server_pods(pods), at, str(next(named, None) or ""))
+    return _document(server_pods(pods), at, str(next(named, None) or ""))
 
 
 def pods_of_yaml(text: str, at: datetime) -> Iterator[RecognisedDocument]:
-    """The same of events in YAML, as `kubectl get events -o yaml` has them; nothing where PyYAML is not installed."""
+    """The server pods of `kubectl get events -o yaml`; nothing where PyYAML is not installed."""
     if not _EVENTS_IN_YAML.search(text):
         return
     try:
@@ -67,13 +67,16 @@ def _is_pod(value: object) -> bool:
 
 
 def pods_of_events(events: Sequence[Json]) -> tuple[ServerPod, ...]:
-    """The server pods about which the last telling event is a fault. A process that was ended is that of its node."""
+    """The server pods with a fault in their events, unless a later event says that they were scheduled or started.
+
+    A node reports a process that it killed without the pod, so such a pod is named after its node.
+    """
     pods: dict[str, ServerPod] = {}
-    for event in sorted(events, key=lambda event: _last(event) or datetime.min.replace(tzinfo=UTC)):
+    for event in sorted(events, key=lambda event: _last_seen(event) or datetime.min.replace(tzinfo=UTC)):
         kind, name = (text(inner(event, "involvedObject"), key) for key in ("kind", "name"))
         message, reason = " ".join(text(event, "message").split()), text(event, "reason")
         if kind == "Node" and reason == "OOMKilling" and "(nats-server)" in message:
-            ended = ServerContainer(name="nats", ended="OOMKilled", ended_at=_last(event), exit_code=137)
+            ended = ServerContainer(name="nats", ended="OOMKilled", ended_at=_last_seen(event), exit_code=137)
             server = f"nats-server on {name}"
             pods[server] = ServerPod(name=server, unready="its process was ended", container=ended)
         elif kind == "Pod" and _SERVER.fullmatch(name):
@@ -87,12 +90,12 @@ def pods_of_events(events: Sequence[Json]) -> tuple[ServerPod, ...]:
     return tuple(pods.values())
 
 
-def _last(event: Json) -> datetime | None:
+def _last_seen(event: Json) -> datetime | None:
     return moment(event.get("lastTimestamp")) or moment(event.get("eventTime"))
 
 
 def pods_of_event_rows(rows: Sequence[Mapping[str, str]], at: datetime) -> RecognisedDocument | None:
-    """The same of a table, whose ages count back from `at`."""
+    """The server pods with a fault in a table of events, whose ages count back from `at`."""
     events: list[Json] = []
     for row in rows:
         kind, _, name = row["object"].partition("/")
@@ -101,14 +104,14 @@ def pods_of_event_rows(rows: Sequence[Mapping[str, str]], at: datetime) -> Recog
         about = {"kind": kind.capitalize(), "name": name}
         parts = {"involvedObject": about, "reason": row["reason"], "message": row["message"], "lastTimestamp": last}
         events.append(parts)
-    return _found(pods_of_events(events), at)
+    return _document(pods_of_events(events), at)
 
 
 def pods_of_rows(
     rows: Sequence[Mapping[str, str]], at: datetime
 ) -> tuple[RecognisedDocument | None, list[Mapping[str, str]]]:
-    """The server pods whose row shows all that matters, and the rows that are left."""
-    judged = [row for row in rows if _SERVER.fullmatch(row["name"]) and _is_plain(row)]
+    """The server pods whose row says whether they run, and the rows of all other pods."""
+    judged = [row for row in rows if _SERVER.fullmatch(row["name"]) and _is_conclusive(row)]
     pods = tuple(
         ServerPod(
             name=row["name"],
@@ -121,10 +124,10 @@ def pods_of_rows(
         )
         for row in judged
     )
-    return _found(pods, at), [row for row in rows if row not in judged]
+    return _document(pods, at), [row for row in rows if row not in judged]
 
 
-def _is_plain(row: Mapping[str, str]) -> bool:
+def _is_conclusive(row: Mapping[str, str]) -> bool:
     """Whether a row says why a pod does not run, or that it runs and was never restarted."""
     count = row["restarts"].partition(" ")[0]
     if not count.isdecimal():
@@ -133,7 +136,7 @@ def _is_plain(row: Mapping[str, str]) -> bool:
     return runs or row["status"] in _BROKEN
 
 
-def _found(pods: Sequence[ServerPod], at: datetime, namespace: str = "") -> RecognisedDocument | None:
+def _document(pods: Sequence[ServerPod], at: datetime, namespace: str = "") -> RecognisedDocument | None:
     if not pods:
         return None
     facts: Any = msgspec.to_builtins(KubernetesFacts(namespace=namespace, at=at, pods=tuple(pods)))

@@ -27,7 +27,7 @@ _LABEL = re.compile(r"^[\s>|*-]*([A-Z][A-Za-z ()-]{2,40}?):[ \t]+(\S(?:.*\S)?)\s
 _NUMBER = re.compile(r"[\d,]{1,20}$")
 _USED = re.compile(r"(.{1,20}?) of (\d.{0,20})$")
 _CORES = re.compile(r"(\d{1,5}) ([\d.]{1,10})%")
-_NAMES = {
+_FIELDS = {
     "version": "version",
     "connections": "connections",
     "subscriptions": "subscriptions",
@@ -38,27 +38,28 @@ _NAMES = {
     "max subs": "max_subscriptions",
     "gomaxprocs": "gomaxprocs",
 }
-_WORDS = frozenset({"version"})
-_HOW = "look at the deployment with that login: jsdoctor check --context NAME"
+_TEXT_FIELDS = frozenset({"version"})
+_LOGIN_HINT = "look at the deployment with that login: jsdoctor check --context NAME"
 
 
 def server_pages(text: str) -> Iterator[RecognisedDocument | Refused]:
-    """Every page in a text that is about one server or one login."""
+    """Every page of `nats server info`, `nats-top` and `nats account info` in a text."""
     kind = ""
     value: dict[str, Any] = {}
     for line in (line[:_MAX_LINE_LENGTH] for line in text.splitlines()[:_MAX_LINES]):
-        begun = _begun(line)
-        if begun is not None and (begun[0] != kind or kind != "account"):
-            yield from _finished(kind, value)
-            kind, value = begun
+        page = _page_start(line)
+        if page is not None and {page[0], kind} != {"account"}:  # an account page has two titles
+            yield from _to_reply(kind, value)
+            kind, value = page
         elif kind == "top":
-            _take_of_top(value, line)
+            _read_top(value, line)
         elif kind and (label := _LABEL.match(line)):
-            (_take if kind == "server" else _take_usage)(value, label[1].lower(), label[2])
-    yield from _finished(kind, value)
+            (_read_info if kind == "server" else _read_usage)(value, label[1].lower(), label[2])
+    yield from _to_reply(kind, value)
 
 
-def _begun(line: str) -> tuple[str, dict[str, Any]] | None:
+def _page_start(line: str) -> tuple[str, dict[str, Any]] | None:
+    """The kind of page that a line begins, and what the line shows; None if it begins none."""
     if match := _SERVER.match(line):
         return "server", {"server_name": match[1], "server_id": match[2]}
     if match := _TOP.match(line):
@@ -66,10 +67,10 @@ def _begun(line: str) -> tuple[str, dict[str, Any]] | None:
     return ("account", {}) if _ACCOUNT.match(line) else None
 
 
-def _take(value: dict[str, Any], label: str, text: str) -> None:
-    name = _NAMES.get(label)
+def _read_info(value: dict[str, Any], label: str, text: str) -> None:
+    name = _FIELDS.get(label)
     if name is not None and name not in value:
-        if name in _WORDS:
+        if name in _TEXT_FIELDS:
             value[name] = text
         elif _NUMBER.match(text) and text.strip(","):
             value[name] = int(text.replace(",", ""))
@@ -79,7 +80,7 @@ def _take(value: dict[str, Any], label: str, text: str) -> None:
         value["cluster"] = {"name": text}
 
 
-def _take_of_top(value: dict[str, Any], line: str) -> None:
+def _read_top(value: dict[str, Any], line: str) -> None:
     if match := _TOP_LOAD.search(line):
         value["cpu"], value["slow_consumers"] = float(match[1]), int(match[2])
     elif match := _TOP_NAME.match(line):
@@ -88,16 +89,16 @@ def _take_of_top(value: dict[str, Any], line: str) -> None:
         value["server_id"] = match[1]
 
 
-def _take_usage(value: dict[str, Any], label: str, text: str) -> None:
+def _read_usage(value: dict[str, Any], label: str, text: str) -> None:
     if (match := _USED.match(text)) and "unlimited" not in text.lower():
         value[label] = f"{label} {match[1]} of {match[2]}"
 
 
-def _finished(kind: str, value: Mapping[str, Any]) -> Iterator[RecognisedDocument | Refused]:
+def _to_reply(kind: str, value: Mapping[str, Any]) -> Iterator[RecognisedDocument | Refused]:
     if kind in ("server", "top"):
         unseen = unseen_fields(value, Varz, frozenset({"", "cluster"}))
         name = str(value.get("server_name") or value.get("server_id") or "")
         yield RecognisedDocument(Endpoint.VARZ, Access.PASTED, dict(value), server=name, unseen=unseen)
     elif kind:
         used = f": {'; '.join(value.values())}" if value else ""
-        yield Refused("the page of nats account info", f"sizes in it are rounded{used}", _HOW)
+        yield Refused("the page of nats account info", f"sizes in it are rounded{used}", _LOGIN_HINT)

@@ -1,6 +1,6 @@
 """Tables in pasted text: boxes that commands draw, Markdown, and columns that only spaces separate.
 
-One reader for all of them. What a table is, its columns say; see `cli_tables` and `kubectl_tables`.
+One reader for all of them. What a table shows is known by its columns: see `cli_tables` and `verdicts`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Table(msgspec.Struct, frozen=True):
 
 
 def boxed_tables(lines: Iterable[str]) -> Iterator[Table]:
-    """Tables whose cells have sides. A row that does not fit the columns ends its table."""
+    """Tables with lines between their cells. A row with another number of cells ends its table."""
     title = ""
     columns: tuple[str, ...] = ()
     rows: list[TableRow] = []
@@ -62,7 +62,7 @@ def boxed_tables(lines: Iterable[str]) -> Iterator[Table]:
 
 
 def cells_below(title: str, lines: Iterable[str]) -> list[list[str]]:
-    """The cells of the lines below a title that `nats` prints without names of columns, and in a narrow box wraps."""
+    """The rows below a title, in a table that `nats` prints without names of columns. A narrow box wraps the title."""
     rows: list[list[str]] = []
     heading, wanted = "", title.replace(" ", "")
     for line in lines:
@@ -82,6 +82,7 @@ def without_tables(text: str) -> str:
 
 
 def _cells(line: str) -> list[str]:
+    """The cells of a row with lines between them; empty for another line."""
     parts = _SIDE.split(line)
     if len(parts) < 3 or parts[0].strip(" >\t") or len(parts) > _MAX_COLUMNS:
         return []
@@ -89,7 +90,7 @@ def _cells(line: str) -> list[str]:
 
 
 def _names(cells: Iterable[str]) -> tuple[str, ...]:
-    """Names of columns; one that comes again (`nats stream subjects` has them side by side) gets a number."""
+    """Names of columns. One that is repeated, as `nats stream subjects` does, gets a number: `count#2`."""
     names: list[str] = []
     for cell in cells:
         name = cell.lower()
@@ -134,7 +135,7 @@ def _header(line: str) -> list[tuple[int, str]]:
 
 
 def _row(line: str, header: list[tuple[int, str]]) -> TableRow | None:
-    """The cells of a line: below their columns where it is aligned, else in order; None where neither holds."""
+    """The cells of a line: split below the names if it is aligned, else at wide gaps; None if their number differs."""
     starts = [start for start, _ in header]
     if all(len(line) < start or line[start - 1].isspace() for start in starts[1:]):
         ends = [*starts[1:], len(line)]

@@ -22,21 +22,21 @@ _RTT = re.compile(
     r"|^(nats|tls|ws|wss)://\S{1,200}:[^\S\n]*+\n(?:[^\S\n]*+\n)*+ +\1://\S{1,200}: ",
     re.MULTILINE,
 )
-_OBJECT = re.compile(
+_PRINTED_OBJECT = re.compile(
     r"^[ \t>]*(?:type: 'io\.nats\.jetstream\.api\.v1\.|stream_name: ')|\b(?:Stream|Consumer|Account)Info\(\w{1,40}=",
     re.MULTILINE,
 )
 """As `console.log` of nats.js and `print` of nats.py write replies."""
 _STACKS = re.compile(r"^[ \t>]*goroutine \d{1,12} \[[^\]\n]{1,80}\]:$", re.MULTILINE)
 _CRASH = re.compile(r"\bpanic: |\bfatal error: |\[signal |\[(?:ERR|FTL)\]")
-_SYSTEM = "look at the deployment with a login of the system account: jsdoctor check --context NAME"
+_SYSTEM_HINT = "look at the deployment with a login of the system account: jsdoctor check --context NAME"
 
 
 def unjudged_text(text: str) -> Iterator[Refused]:
-    """Each of these outputs once, wherever it stands in a text."""
+    """Refuse, once each, the outputs of a text that no rule judges, with what to give instead."""
     if chart := _CHART.search(text):
-        of, lacks = ("processor", "its cores") if chart[1] == "CPU" else ("memory", "its limit")
-        yield Refused(f"the {of} report of nats", f"it shows what each server uses, and not {lacks}", _SYSTEM)
+        what, lacks = ("processor", "its cores") if chart[1] == "CPU" else ("memory", "its limit")
+        yield Refused(f"the {what} report of nats", f"it shows what each server uses, and not {lacks}", _SYSTEM_HINT)
     if match := _RTT.search(text):
         failed = "Failed to compute" in match[0] or re.search(r": failed\s*$", text, re.MULTILINE) is not None
         yield Refused(
@@ -44,7 +44,7 @@ def unjudged_text(text: str) -> Iterator[Refused]:
             "it could not connect, which says nothing of the servers" if failed else "no rule judges round trips alone",
             "for the error of the connection: jsdoctor diagnose FILE; for latency: jsdoctor check --context NAME",
         )
-    if _OBJECT.search(text):
+    if _PRINTED_OBJECT.search(text):
         yield Refused(
             "a reply that a program printed as an object of its language",
             "only JSON is read",
@@ -64,7 +64,7 @@ def shows_stacks(text: str) -> bool:
 
 
 def unjudged_document(value: Mapping[str, Any]) -> Iterator[Refused]:
-    """Documents whose keys are names, so that only the form of their values identifies them."""
+    """Refuse a document of internal queues or subjects. Its keys are names: it is known by the form of its values."""
     if not value:
         return
     if all(
@@ -88,14 +88,14 @@ def unjudged_document(value: Mapping[str, Any]) -> Iterator[Refused]:
 
 _MAX_LINE_LENGTH = 2_000
 _MAX_LINES = 100_000
-_MAX = 5
+_SHOWN = 5
 _NAME = re.compile(r"^[\s>]{0,8}Name: +([a-z0-9][a-z0-9.-]{0,252})\s*$")
 _FIELD = re.compile(r"^[\s>]*([A-Z][A-Za-z ]{2,30}): +(\S(?:.*\S)?)\s*$")
 _WARNING = re.compile(r"^[\s>]+Warning +(\S{1,80}) +(.{1,2000})$")
 _BEHIND_AGE = re.compile(r"^(?:<\w+>|[\dhmsd]+(?: \(x\d+ over [\dhmsd]+\))?) +[\w-]+(?:, [\w.-]+)? +(.*)$")
-_POD = frozenset({"Node", "Restart Count", "Container ID", "QoS Class", "Controlled By"})
-_CLAIM = frozenset({"StorageClass", "Access Modes", "Used By", "VolumeMode"})
-_QUOTED = 160
+_POD_FIELDS = frozenset({"Node", "Restart Count", "Container ID", "QoS Class", "Controlled By"})
+_CLAIM_FIELDS = frozenset({"StorageClass", "Access Modes", "Used By", "VolumeMode"})
+_MAX_QUOTED = 160
 
 
 def kubernetes_descriptions(text: str) -> Iterator[Refused]:
@@ -105,7 +105,7 @@ def kubernetes_descriptions(text: str) -> Iterator[Refused]:
     name, fields, incidents = "", set[str](), list[str]()
     for line in (line[:_MAX_LINE_LENGTH] for line in text.splitlines()[:_MAX_LINES]):
         if (match := _NAME.match(line)) and (not name or "Namespace" in fields):
-            yield from _described(name, fields, incidents)
+            yield from _description(name, fields, incidents)
             name, fields, incidents = match[1], set(), []
         elif name and (field := _FIELD.match(line)):
             fields.add(field[1])
@@ -113,12 +113,12 @@ def kubernetes_descriptions(text: str) -> Iterator[Refused]:
         elif name and (event := _WARNING.match(line)):
             behind = _BEHIND_AGE.match(event[2].strip())
             words = behind[1] if behind else event[2].strip()
-            incidents.append(f"event {event[1]}: {words[:_QUOTED]}")
-    yield from _described(name, fields, incidents)
+            incidents.append(f"event {event[1]}: {words[:_MAX_QUOTED]}")
+    yield from _description(name, fields, incidents)
 
 
 def _incident(field: str, value: str, fields: set[str]) -> Iterator[str]:
-    """What a field says is wrong, in its own words."""
+    """The fault that a field of a description shows, if any."""
     if field == "Reason" and value != "Completed":
         yield f"reason {value}"
     elif field == "Exit Code" and value != "0":
@@ -129,17 +129,17 @@ def _incident(field: str, value: str, fields: set[str]) -> Iterator[str]:
         yield f"status {value}"
 
 
-def _described(name: str, fields: set[str], incidents: list[str]) -> Iterator[Refused]:
+def _description(name: str, fields: set[str], incidents: list[str]) -> Iterator[Refused]:
     if not name or "Namespace" not in fields:
         return
-    if fields & _POD:
+    if fields & _POD_FIELDS:
         what, how = "pod", f"kubectl logs {name} --previous, and give its output"
-    elif fields & _CLAIM:
+    elif fields & _CLAIM_FIELDS:
         what, how = "volume claim", "kubectl get events --field-selector involvedObject.kind=PersistentVolumeClaim"
     else:
         return
     reported = list(dict.fromkeys(incidents))
-    shown = "; ".join(reported[:_MAX]) + (f" and {len(reported) - _MAX} more" if len(reported) > _MAX else "")
+    shown = "; ".join(reported[:_SHOWN]) + (f" and {len(reported) - _SHOWN} more" if len(reported) > _SHOWN else "")
     yield Refused(
         f"the description of {what} {name} by kubectl",
         f"no rule judges {what}s; {shown or 'nothing in it is wrong'}",
@@ -147,19 +147,19 @@ def _described(name: str, fields: set[str], incidents: list[str]) -> Iterator[Re
     )
 
 
-_CHECK = re.compile(r"^[ \t>]*(OK|WARNING|CRITICAL|UNKNOWN) (\S{1,80})([^|\n]{0,500})(?:\| ?\w+=.*)?$", re.MULTILINE)
+_VERDICT = re.compile(r"^[ \t>]*(OK|WARNING|CRITICAL|UNKNOWN) (\S{1,80})([^|\n]{0,500})(?:\| ?\w+=.*)?$", re.MULTILINE)
 _AUDIT = re.compile(r"^[ \t>]*\[(\w[\w ]{1,20})\] \[([A-Z]{2,12}_\d{3})\] ", re.MULTILINE)
 _PASSED = frozenset({"PASS", "PASSED", "OK", "SKIP", "SKIPPED"})
 _READY = re.compile(r"(\d+)/(\d+)")
-_DONE = frozenset({"Completed", "Succeeded"})
+_ENDED = frozenset({"Completed", "Succeeded"})
 
 
 def verdicts_in(text: str) -> Iterator[Refused]:
     """Every verdict of a check, and one summary of an audit."""
-    for entry in dict.fromkeys(
-        match.groups() for match in _CHECK.finditer(text) if "| " in match[0] or "Crit:" in match[3]
+    for status, name, rest in dict.fromkeys(
+        match.groups() for match in _VERDICT.finditer(text) if "| " in match[0] or "Crit:" in match[3]
     ):
-        status, name, words = entry[0], entry[1], entry[2].strip()
+        words = rest.strip()
         yield Refused(
             f"the result of nats server check for {name}",
             f"it is {status}{f' ({words})' if words else ''}, and it has no state to judge",
@@ -169,7 +169,7 @@ def verdicts_in(text: str) -> Iterator[Refused]:
         failed = [code for outcome, code in outcomes if outcome.upper() not in _PASSED]
         yield Refused(
             "the report of nats audit analyze",
-            f"{len(failed)} of its {len(outcomes)} checks failed{_few(failed)}, and it has no state to judge",
+            f"{len(failed)} of its {len(outcomes)} checks failed{_codes_text(failed)}, and it has no state to judge",
             "give the archive that it was made from: jsdoctor check ARCHIVE.zip",
         )
 
@@ -179,14 +179,14 @@ def kubernetes_tables(tables: Iterable[Table], at: datetime) -> Iterator[Recogni
     for table in tables:
         if table.has("name", "ready", "status", "restarts"):
             pods, rest = pods_of_rows(table.rows, at)
-            bad = [f"{row['name']} is {_pod(row)}" for row in rest if _pod(row)]
+            bad = [f"{row['name']} is {_pod_fault(row)}" for row in rest if _pod_fault(row)]
             if pods is not None:
                 yield pods
             if bad or pods is None:
-                yield _of_kubectl("pods", bad, "all are ready", "kubectl get pods -o json, and give its output")
+                yield _kubectl_table("pods", bad, "all are ready", "kubectl get pods -o json, and give its output")
         elif table.has("name", "status", "volume"):
             bad = [f"{row['name']} is {row['status']}" for row in table.rows if row["status"] != "Bound"]
-            yield _of_kubectl("volume claims", bad, "all are bound", "kubectl describe pvc NAME")
+            yield _kubectl_table("volume claims", bad, "all are bound", "kubectl describe pvc NAME")
         elif table.has("type", "reason", "message"):
             pods = pods_of_event_rows(table.rows, at)
             if pods is not None:
@@ -194,24 +194,24 @@ def kubernetes_tables(tables: Iterable[Table], at: datetime) -> Iterator[Recogni
             bad = [
                 f"{row.get('object', 'an object')}: {row['reason']}" for row in table.rows if row["type"] == "Warning"
             ]
-            yield _of_kubectl("events", bad, "none is a warning", "jsdoctor diagnose REASON")
+            yield _kubectl_table("events", bad, "none is a warning", "jsdoctor diagnose REASON")
 
 
-def _of_kubectl(what: str, bad: list[str], healthy: str, how: str) -> Refused:
-    shown = "; ".join(bad[:_MAX]) + (f" and {len(bad) - _MAX} more" if len(bad) > _MAX else "")
+def _kubectl_table(what: str, bad: list[str], healthy: str, how: str) -> Refused:
+    shown = "; ".join(bad[:_SHOWN]) + (f" and {len(bad) - _SHOWN} more" if len(bad) > _SHOWN else "")
     return Refused(f"the {what} of kubectl", f"the table says too little of them; {shown or healthy}", how)
 
 
-def _pod(row: Mapping[str, str]) -> str:
+def _pod_fault(row: Mapping[str, str]) -> str:
     """What is wrong with a pod; empty where nothing is."""
     ready, restarts = _READY.match(row["ready"]), re.match(r"\d+", row["restarts"])
-    words = [] if row["status"] in {"Running", *_DONE} else [row["status"]]
-    if ready and ready[1] != ready[2] and row["status"] not in _DONE:
+    words = [] if row["status"] in {"Running", *_ENDED} else [row["status"]]
+    if ready and ready[1] != ready[2] and row["status"] not in _ENDED:
         words.append(f"{row['ready']} ready")
     if restarts and int(restarts[0]):
         words.append(f"restarted {restarts[0]} times")
     return ", ".join(words)
 
 
-def _few(codes: list[str]) -> str:
-    return f" ({', '.join(codes[:_MAX])}{' and more' if len(codes) > _MAX else ''})" if codes else ""
+def _codes_text(codes: list[str]) -> str:
+    return f" ({', '.join(codes[:_SHOWN])}{' and more' if len(codes) > _SHOWN else ''})" if codes else ""

@@ -1,9 +1,8 @@
 """Taking secrets out of replies before they are kept: those that are known, those that show themselves, their copies.
 
-A pattern of all known texts would compare, at each place, as much as agrees there: for two runs of one letter, that
-is the square of their length. So a pattern finds only places where the first bytes of a known text are. What is short
-is looked up there. Of what is long, `bytes.find` gives the next copy, once until that place is passed; CPython's
-search takes a time that grows with the text alone, whatever repeats in it.
+A pattern of all known texts would take, on runs of one letter, the square of their length. So a pattern finds only the
+places where a known text may begin, by its first bytes. There, short texts are looked up in a set. Of a long text,
+`bytes.find` gives the next copy, and is called again only behind that copy: its time grows with the text alone.
 
 First everything that is a secret by its place is learnt (the login in a URL, the value of a key named `password`), then
 all copies of what is known are replaced, everywhere, by `[redacted:KIND]`; so is what has the shape of a secret: nkey
@@ -44,28 +43,28 @@ from jsdoctor.replies.user_jwt import redacted_jwt
 
 MIN_KNOWN = 6
 """Shortest text that is searched for."""
-_MAX_SHORT = 128
+_MAX_HASHED = 128
 
 
 class Copies:
-    """Copies of texts of at least `MIN_KNOWN` bytes: at each place the longest, from the first place on."""
+    """Finds copies of known texts of at least `MIN_KNOWN` bytes: from the left, at each place the longest."""
 
     def __init__(self, known: Iterable[bytes]) -> None:
         longest_first = sorted(set(known), key=lambda text: (-len(text), text))
         starts = {text[:MIN_KNOWN] for text in longest_first}
-        self._start = re.compile(_any_of(starts)) if starts else None
-        self._short = frozenset(text for text in longest_first if len(text) <= _MAX_SHORT)
+        self._start = re.compile(_pattern_of(starts)) if starts else None
+        self._short = frozenset(text for text in longest_first if len(text) <= _MAX_HASHED)
         self._long: dict[bytes, list[bytes]] = defaultdict(list)
         lengths: dict[bytes, dict[int, None]] = defaultdict(dict)
         for text in longest_first:
-            if len(text) > _MAX_SHORT:
-                self._long[text[:_MAX_SHORT]].append(text)
+            if len(text) > _MAX_HASHED:
+                self._long[text[:_MAX_HASHED]].append(text)
             else:
                 lengths[text[:MIN_KNOWN]][len(text)] = None
-        self._lengths = {start: tuple(of_start) for start, of_start in lengths.items()}
+        self._lengths = {start: tuple(lengths_of_start) for start, lengths_of_start in lengths.items()}
 
     def spans(self, text: bytes) -> Iterator[tuple[int, int]]:
-        """Where copies are in a text: first byte of each, and first byte after it."""
+        """The spans of all copies in a text: the first byte, and the first byte after it."""
         if self._start is None:
             return
         upcoming: dict[bytes, int] = {}
@@ -81,6 +80,7 @@ class Copies:
         return next(self.spans(text), None) is not None
 
     def _short_at(self, text: bytes, at: int, start: bytes) -> int:
+        """The length of the longest short copy at a place; 0 if there is none."""
         for length in self._lengths.get(start, ()):
             copy = text[at : at + length]
             if len(copy) == length and copy in self._short:
@@ -88,7 +88,8 @@ class Copies:
         return 0
 
     def _long_at(self, text: bytes, at: int, upcoming: dict[bytes, int]) -> int:
-        for known in self._long.get(text[at : at + _MAX_SHORT], ()):
+        """The length of the longest long copy at a place, or 0. `upcoming`: where the next copy of each text is."""
+        for known in self._long.get(text[at : at + _MAX_HASHED], ()):
             if upcoming.get(known, -1) < at:
                 position = text.find(known, at)
                 upcoming[known] = position if position >= 0 else len(text)
@@ -97,12 +98,12 @@ class Copies:
         return 0
 
 
-def _any_of(starts: Collection[bytes]) -> bytes:
-    """A pattern of texts of one length, that looks at no byte twice."""
+def _pattern_of(starts: Collection[bytes]) -> bytes:
+    """A pattern for texts of one length. Common beginnings are shared, so it compares no byte twice."""
     branches = []
     for first, group in groupby(sorted(starts), key=lambda start: start[:1]):
         rests = [start[1:] for start in group]
-        branches.append(re.escape(first) + (_any_of(rests) if rests[0] else b""))
+        branches.append(re.escape(first) + (_pattern_of(rests) if rests[0] else b""))
     return branches[0] if len(branches) == 1 else b"(?:" + b"|".join(branches) + b")"
 
 
@@ -119,7 +120,7 @@ _core = CompiledCore[_WordsCore]()
 
 @cache
 def secret_finder() -> Callable[[bytes], bool]:
-    """`has_no_secret`, or what does the same."""
+    """`has_no_secret`, or a compiled function that does the same."""
     if _core.found is None:
         return has_no_secret
     words = _core.found.Words(list(SIGNS), list(WORDS))
@@ -128,8 +129,8 @@ def secret_finder() -> Callable[[bytes], bool]:
 
 MIN_GIVEN = MIN_KNOWN
 """Copies of a shorter password are not searched for: words that short are names of streams and accounts, too."""
-_MIN_FOUND = 8
-_LONG = 16
+_MIN_LEARNT = 8
+_MIN_WORD = 16
 
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"(?P<key>\s*:)?', re.DOTALL)
 # Outside of JSON, a string may have no end: each \" in it would begin another search up to the end of the text.
@@ -165,18 +166,16 @@ class Redacted(msgspec.Struct, frozen=True):
 
 
 def redact(samples: Sequence[Sample], known: Iterable[Secret] = (), texts: Iterable[bytes] = ()) -> Redacted:
-    """The samples without the known secrets and without those that show themselves, in replies, targets and gaps; and
-    the texts, which have lines, likewise.
-    """
+    """Remove known and recognisable secrets from samples (replies, targets and gaps) and from texts with lines."""
     samples, shown = hide_shown_tokens(samples)
     given = [secret for secret in known if secret.text]
     long = [secret for secret in given if len(secret.text) >= MIN_GIVEN]
     learnt = [secret for sample in samples for exchange in sample.exchanges for secret in _learn(exchange.body)]
     learnt += [secret for text in _texts(samples) for secret in _learn(text)]
-    scrubber = _Scrubber((*long, *(secret for secret in learnt if _telling(secret.text))))
+    scrubber = _Scrubber((*long, *(secret for secret in learnt if _is_searchable(secret.text))))
     clean = tuple(map(scrubber.lines, texts))
     return Redacted(
-        samples=tuple(_sample(sample, scrubber) for sample in samples),
+        samples=tuple(_scrubbed_sample(sample, scrubber) for sample in samples),
         texts=clean,
         counts=dict(sorted((+scrubber.counts + Counter(login=shown)).items())),
         too_short=tuple(sorted({secret.kind for secret in given if len(secret.text) < MIN_GIVEN})),
@@ -184,7 +183,7 @@ def redact(samples: Sequence[Sample], known: Iterable[Secret] = (), texts: Itera
 
 
 def scrub_lines(texts: Sequence[str]) -> list[str]:
-    """`scrub_line` of each. Lines of one kind seldom have a secret: all are searched at once first."""
+    """`scrub_line` of each text. All are searched at once first, as most have no secret."""
     if secret_finder()("\n".join(texts).encode(errors="surrogatepass")):
         return list(texts)
     return list(map(scrub_line, texts))
@@ -194,17 +193,17 @@ def scrub_lines(texts: Sequence[str]) -> list[str]:
 def scrub_line(text: str) -> str:
     """Text without recognisable secrets: those with a form, logins in URLs, and values beside the name of a secret."""
     line = text.encode(errors="surrogatepass")
-    return text if has_no_secret(line) else _of_shapes().line(line).decode(errors="surrogatepass")
+    return text if has_no_secret(line) else _shape_scrubber().line(line).decode(errors="surrogatepass")
 
 
 @cache
-def _of_shapes() -> _Scrubber:
-    """Knows secrets by their shapes alone. Its counts mean nothing."""
+def _shape_scrubber() -> _Scrubber:
+    """A scrubber that knows secrets by their shapes alone. It is shared, so its counts mean nothing."""
     return _Scrubber(())
 
 
 class _Scrubber:
-    """Replaces secrets and counts what it replaced, each under the kind that was named first."""
+    """Replaces secrets, and counts them by kind. A text that is given with several kinds has the first."""
 
     def __init__(self, secrets: Sequence[Secret]) -> None:
         self.counts: Counter[str] = Counter()
@@ -218,7 +217,7 @@ class _Scrubber:
         if not _is_json(body):
             return self.line(body)
         spans = _secret_values(body)
-        body = _with(body, spans, [b'"' + self._value(body[start:end]) + b'"' for start, end in spans])
+        body = _replaced(body, spans, [b'"' + self._value(body[start:end]) + b'"' for start, end in spans])
         if self._ambiguous.are_in(body) or may_name_a_secret_inside(body):
             return _STRING.sub(self._string, body)
         # Between strings with escapes, a secret can only be inside of strings, and unchanged.
@@ -230,9 +229,9 @@ class _Scrubber:
         return b"".join((*parts, self.text(body[end:], self._verbatim)))
 
     def text(self, text: bytes, copies: Copies | None = None) -> bytes:
-        """Any text without secrets; of the copies, those that are named, or all."""
+        """A text without secrets. `copies`: which copies are replaced, by default those of all known texts."""
         if spans := list((copies or self._copies).spans(text)):
-            text = _with(text, spans, [self._mark(self._kinds[text[start:end]]) for start, end in spans])
+            text = _replaced(text, spans, [self._mark(self._kinds[text[start:end]]) for start, end in spans])
         for kind, shape in SHAPES.items():
             text = shape.sub(lambda _, kind=kind: self._mark(kind), text)  # type: ignore[misc]
         text, issued = without_issued(text, b"[redacted:token]")
@@ -249,9 +248,7 @@ class _Scrubber:
         return clean
 
     def lines(self, text: bytes) -> bytes:
-        """A text of lines without secrets. Logs repeat lines: each distinct one is searched once, and what is replaced
-        in it counts as often as it stands there.
-        """
+        """A text of lines without secrets. Each distinct line is searched once, but counts as often as it occurs."""
         lines = text.split(b"\n")
         clean = {line: self._repeated(line, times) for line, times in Counter(lines).items()}
         return b"\n".join(map(clean.__getitem__, lines))
@@ -270,7 +267,7 @@ class _Scrubber:
         return f"[redacted:{kind}]".encode()
 
     def _value(self, value: bytes) -> bytes:
-        """What stands in place of the value of a secret's key: of a user's JWT, the account that it is of is kept."""
+        """The replacement for the value of a secret's key. Of a user's JWT the account is kept."""
         if not _JWT_OF_A_FIELD.fullmatch(value):
             return self._mark("key")
         self.counts["jwt"] += 1
@@ -294,7 +291,7 @@ class _Scrubber:
         return (b'"' + clean + b'"' if plain == quoted[1:-1] else _quoted(clean)) + colon
 
 
-def _sample(sample: Sample, scrubber: _Scrubber) -> Sample:
+def _scrubbed_sample(sample: Sample, scrubber: _Scrubber) -> Sample:
     def clean(text: str) -> str:
         return scrubber.line(text.encode(errors="surrogatepass")).decode(errors="surrogatepass")
 
@@ -344,25 +341,25 @@ def _with_urls(body: bytes) -> Iterator[bytes]:
 
 
 def _secret_values(body: bytes) -> list[tuple[int, int]]:
-    """Where the values of keys are that call themselves secret, in order. Finds words first: that is fast."""
+    """The spans of the values whose key has the name of a secret, in order. Searching words first is fast."""
     lower = body.lower()
     spans: set[tuple[int, int]] = set()
     for word in _KEY_WORDS:
         at = lower.find(word)
         while at >= 0:
-            end = _rest(_REST_OF_KEY, body, at)
+            end = _end_of_match(_REST_OF_KEY, body, at)
             if match := _VALUE_OF_KEY.match(body, end):
                 spans.add(match.span(1))
             at = lower.find(word, end)  # of another such word in the same key, the value is the same
     return sorted(spans)
 
 
-def _rest(pattern: re.Pattern[bytes], body: bytes, at: int) -> int:
+def _end_of_match(pattern: re.Pattern[bytes], body: bytes, at: int) -> int:
     match = pattern.match(body, at)
     return match.end() if match else at
 
 
-def _with(text: bytes, spans: Sequence[tuple[int, int]], marks: Sequence[bytes]) -> bytes:
+def _replaced(text: bytes, spans: Sequence[tuple[int, int]], marks: Sequence[bytes]) -> bytes:
     """The text with each mark in place of what is at its span. Spans are in order and apart."""
     parts: list[bytes] = []
     end = 0
@@ -372,9 +369,9 @@ def _with(text: bytes, spans: Sequence[tuple[int, int]], marks: Sequence[bytes])
     return b"".join((*parts, text[end:]))
 
 
-def _telling(text: str) -> bool:
-    """Whether copies can be searched for: a short word in small letters (`required`) may be an ordinary word."""
-    return len(text) >= _LONG or (len(text) >= _MIN_FOUND and not _WORD.fullmatch(text))
+def _is_searchable(text: str) -> bool:
+    """Whether copies of a learnt secret are searched for. A short word of small letters, as `required`, is ordinary."""
+    return len(text) >= _MIN_WORD or (len(text) >= _MIN_LEARNT and not _WORD.fullmatch(text))
 
 
 def _forms(secret: str) -> Iterator[bytes]:
@@ -392,7 +389,7 @@ def _is_json(body: bytes) -> bool:
 
 
 def _unescaped(quoted: bytes) -> bytes:
-    """The text of a JSON string; what is none is given back as it stands between the quotes."""
+    """The text of a JSON string; if it is not valid, the bytes between its quotes."""
     if b"\\" not in quoted:
         return quoted[1:-1]
     try:
@@ -413,7 +410,7 @@ def _quoted(text: bytes) -> bytes:
 _FIXED_IN = (2, 11, 2)
 _LISTS = (Endpoint.CONNZ, Endpoint.CONNZ_CLOSED)
 _USER = re.compile(rb'("authorized_user"\s*:\s*)"(?:[^"\\]|\\.)*"')
-_MARK = rb'\1"[redacted:login]"'
+_LOGIN_MARK = rb'\1"[redacted:login]"'
 _NUMBERS = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 
 
@@ -422,7 +419,7 @@ class _Version(msgspec.Struct, frozen=True):
 
 
 def hide_shown_tokens(samples: Sequence[Sample]) -> tuple[tuple[Sample, ...], int]:
-    """The samples without the users of such servers' connections, and how many those were."""
+    """The samples without the users of connections to servers before 2.11.2, and how many were removed."""
     versions = _monitored_versions(samples)
     hidden = 0
 
@@ -430,7 +427,7 @@ def hide_shown_tokens(samples: Sequence[Sample]) -> tuple[tuple[Sample, ...], in
         nonlocal hidden
         if exchange.endpoint not in _LISTS or _is_fixed(_version(exchange, versions)):
             return exchange
-        body, count = _USER.subn(_MARK, exchange.body)
+        body, count = _USER.subn(_LOGIN_MARK, exchange.body)
         hidden += count
         return msgspec.structs.replace(exchange, body=body)
 

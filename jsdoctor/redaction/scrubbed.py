@@ -18,35 +18,33 @@ from jsdoctor.model.symptom import Symptom
 from jsdoctor.redaction.redact import scrub_line, secret_finder
 
 _T = TypeVar("_T")
-_OURS = (Rule, Symptom)
+_OWN_PAGES = (Rule, Symptom)
 """Pages of this project: their examples have logins."""
 _HOLD_NO_TEXT = frozenset((int, float, bool, type(None), datetime, date))
 _REDACTED = "[redacted:key]"
 
 
 def scrubbed(value: _T) -> _T:
-    """The value, its strings without what shows itself as a secret; the same object where nothing is to be removed."""
+    """The value without recognisable secrets in its texts; the same object if there are none."""
     return cast(_T, _Cleaner().clean(value))
 
 
 def scrubbed_fields(
     captured: tuple[tuple[str, str], ...], text: str, without_secrets: str
 ) -> tuple[tuple[str, str], ...]:
-    """What was captured from a line. A value that is not in the line without its secrets is one, or has one in it."""
+    """The captured fields of a line, without secrets: a value that the scrubbed line lacks has one."""
     if text == without_secrets:
         return captured
-    return tuple((name, value if value in without_secrets else _secret(value)) for name, value in captured)
+    return tuple((name, value if value in without_secrets else _clean_value(value)) for name, value in captured)
 
 
-def _secret(value: str) -> str:
+def _clean_value(value: str) -> str:
     cleaned = scrub_line(value)
     return cleaned if cleaned != value else _REDACTED
 
 
 class _Cleaner:
-    """One walk over a value. A report names each result several times (in its list and in incidents): each is cleaned
-    once, and is one object afterwards as well.
-    """
+    """Cleans one value and all that it holds. An object that occurs several times is cleaned once."""
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
@@ -58,12 +56,12 @@ class _Cleaner:
             return self._text(value)
         if kind in _HOLD_NO_TEXT or isinstance(value, str):
             return value
-        if isinstance(value, _OURS):
+        if isinstance(value, _OWN_PAGES):
             return value
         if isinstance(value, msgspec.Struct):
-            return self._once(value, value.__struct_fields__, msgspec.structs.replace)
+            return self._clean_once(value, value.__struct_fields__, msgspec.structs.replace)
         if is_dataclass(value) and not isinstance(value, type):
-            return self._once(value, tuple(field.name for field in fields(value) if field.init), replace)
+            return self._clean_once(value, tuple(field.name for field in fields(value) if field.init), replace)
         if isinstance(value, Mapping):
             return self._mapping(value)
         if isinstance(value, list | tuple) and type(value) in (list, tuple):
@@ -79,8 +77,8 @@ class _Cleaner:
             known = self._texts[text] = text if cleaned == text else cleaned
         return text if known == text else known
 
-    def _once(self, value: Any, names: tuple[str, ...], with_changes: Any) -> Any:
-        """Objects are known by their place in memory: what is walked stays alive until the walk ends."""
+    def _clean_once(self, value: Any, names: tuple[str, ...], with_changes: Any) -> Any:
+        """Clean the fields of an object, once: it is known by its id, as objects live until the walk ends."""
         if id(value) not in self._objects:
             changes = {}
             for name in names:
@@ -98,14 +96,14 @@ class _Cleaner:
         cleaned = {}
         for key, before in value.items():
             after = self.clean(before)
-            if isinstance(key, str) and isinstance(before, str) and after == before and _is_called(key, before):
+            if isinstance(key, str) and isinstance(before, str) and after == before and _is_named_secret(key, before):
                 after = _REDACTED
             cleaned[self.clean(key)] = after
         same = len(cleaned) == len(value) and all(cleaned.get(key) is item for key, item in value.items())
         return value if same else cleaned
 
 
-def _is_called(key: str, value: str) -> bool:
+def _is_named_secret(key: str, value: str) -> bool:
     line = f"{key}: {value}"
     return bool(value) and _may_hold_a_secret(key) and scrub_line(line) != line
 

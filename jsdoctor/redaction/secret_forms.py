@@ -44,12 +44,12 @@ _ISSUED = (
     rb"|(?<=hooks\.slack\.com/)[\w/-]{20,}|(?<=/api/webhooks/)\d+/[\w-]{20,}"
 )
 SIGNS = (b"@", b"eyJ", b"-----BEGIN", *_PREFIXES)
-"""What a login, a shape other than a seed, or an issued token cannot do without."""
+"""Every login, issued token and shape but a seed has one of these."""
 _WORDS = tuple(b"pass pwd token secret key cred seed jwt bearer cookie sig".split())
 _WORDS_OF_NAMES = (*_WORDS, b"auth")
 WORDS = (*_WORDS, b"authorization", *(b"auth" + bytes((sign,)) for sign in b"\\\"':= \t\n\r\f\v"))
-"""What the name of a secret cannot do without, in letters of either size. The words `authentication error` are none:
-servers log them so often that to look closer at each such line takes long.
+"""Every name of a secret has one of these, in any case. `authentication` has none: servers log it so often that
+examining each such line would take long.
 """
 _REST_OF_NAME = re.compile(rb"[\w.-]*+")
 _AFTER_NAME = re.compile(rb"[\s:=\\']")
@@ -59,26 +59,26 @@ _NAME = (
     rb"|(?:client)?secret[_-]?(?:access[_-]?)?key"
     rb"|(?:shared[_-]?)?(?:api|access|account|private|signing|encryption|cipher)[_-]?key))"
 )
-_OF_NAMES = b"token pass pwd secret seed jwt authorization key"
+_PARTS = b"token pass pwd secret seed jwt authorization key"
 """Each `_NAME` has one of these."""
-_IS = rb"[\\\"']*\s*[:=]\s*[\\\"']*"
-_MARKED = rb"(?!\[redacted:|\(not shown|<<|\$\{?[A-Z_]+\b|[{\[](?:[\s\"'\\{]|[\w-]+\s*[:=])"
-_MARKED += rb"|(?:yes|no|true|false|null|none|on|off)\b)(?:(?<=[\"'=])|(?![a-z]{1,9}\s+[a-z]))"
+_EQ = rb"[\\\"']*\s*[:=]\s*[\\\"']*"
+_REAL = rb"(?!\[redacted:|\(not shown|<<|\$\{?[A-Z_]+\b|[{\[](?:[\s\"'\\{]|[\w-]+\s*[:=])"
+_REAL += rb"|(?:yes|no|true|false|null|none|on|off)\b)(?:(?<=[\"'=])|(?![a-z]{1,9}\s+[a-z]))"
 """Not redacted already, no reference to a variable, no object that holds the value somewhere, no sentence."""
 _VALUE = rb"(?:(?<=\")[^\"\\]+|(?<=')[^'\\]+|[^\s\"',;\\&]+)"
-_WORD = rb"(?![a-z]{1,9}(?![^\s,.;:)]))(?![A-Z_]+(?![^\s,.;:)]))(?![<$\[{(.])"
+_OPAQUE = rb"(?![a-z]{1,9}(?![^\s,.;:)]))(?![A-Z_]+(?![^\s,.;:)]))(?![<$\[{(.])"
 """Not a word of a sentence, not the name of a value as in `--token TOKEN`."""
 
 
 class _Form(NamedTuple):
-    """`words`, in small letters: each text of this form has one of them. Few lines do, so the rest is compiled late."""
+    """A form of named secrets. Its pattern is compiled when a text has one of `words`, as all texts of the form do."""
 
     words: tuple[bytes, ...]
     pattern: bytes
 
     @property
     def shape(self) -> re.Pattern[bytes]:
-        """What a text of this form is; `re` keeps it."""
+        """The compiled pattern, which `re` caches."""
         return re.compile(self.pattern)
 
 
@@ -87,38 +87,36 @@ def _form(words: bytes, pattern: bytes) -> _Form:
 
 
 _BESIDE_A_NAME = (
-    _form(
-        _OF_NAMES, rb"(?i)(?<![a-z0-9_.-])(" + _NAME + _IS + rb"(?:(?:bearer|basic|digest)\s+)?+)" + _MARKED + _VALUE
-    ),
+    _form(_PARTS, rb"(?i)(?<![a-z0-9_.-])(" + _NAME + _EQ + rb"(?:(?:bearer|basic|digest)\s+)?+)" + _REAL + _VALUE),
     # After the form with a colon: of `JWT "token": "VALUE"` both names are followed by something in quotes.
-    _form(_OF_NAMES, rb"(?i)(?<![a-z0-9_.-])(" + _NAME + rb"\s+\\?\")" + _MARKED + _VALUE),
+    _form(_PARTS, rb"(?i)(?<![a-z0-9_.-])(" + _NAME + rb"\s+\\?\")" + _REAL + _VALUE),
     _form(
         b"cred",
-        rb"((?i:(?<![a-z0-9_.-])(?:[a-z0-9_.-]*[_.-])?(?:credentials?|creds)" + _IS + rb"))" + _MARKED + _WORD + _VALUE,
+        rb"((?i:(?<![a-z0-9_.-])(?:[a-z0-9_.-]*[_.-])?(?:credentials?|creds)" + _EQ + rb"))" + _REAL + _OPAQUE + _VALUE,
     ),
-    _form(b"--", rb"((?i:--(?:[a-z]+-)*(?:token|password|passwd|pass|secret|seed|jwt|api-key)\s+))" + _WORD + _VALUE),
+    _form(b"--", rb"((?i:--(?:[a-z]+-)*(?:token|password|passwd|pass|secret|seed|jwt|api-key)\s+))" + _OPAQUE + _VALUE),
     _form(b"pass", rb"((?i:\b(?:password|passwd|passphrase)\s+))(?=\S*[A-Za-z])(?=\S*\d)[^\s\"',;\\]{8,}"),
     _form(
         b"value",
-        rb"(?i)(\b(?:name|key)" + _IS + rb"[a-z0-9_.-]*(?:password|passwd|pwd|token|secret|seed|jwt|creds|key)"
-        rb"[\\\"']*,?\s*[\\\"']*value" + _IS + rb")" + _MARKED + _VALUE,
+        rb"(?i)(\b(?:name|key)" + _EQ + rb"[a-z0-9_.-]*(?:password|passwd|pwd|token|secret|seed|jwt|creds|key)"
+        rb"[\\\"']*,?\s*[\\\"']*value" + _EQ + rb")" + _REAL + _VALUE,
     ),
     _form(b"bearer", rb"(?i)(\bbearer\s+)[a-z0-9._~+/=-]{16,}"),
-    _form(b"auth", rb"(?i)(\bauth" + _IS + rb")[a-z0-9+/]{16,}={0,2}"),
-    _form(b"sig", rb"(?i)(\b(?:x-amz-)?sig(?:nature)?" + _IS + rb")[a-z0-9+/%_=-]{16,}"),
+    _form(b"auth", rb"(?i)(\bauth" + _EQ + rb")[a-z0-9+/]{16,}={0,2}"),
+    _form(b"sig", rb"(?i)(\b(?:x-amz-)?sig(?:nature)?" + _EQ + rb")[a-z0-9+/%_=-]{16,}"),
     _form(b"cookie", rb"(?i)(\b(?:set-)?cookie[\\\"']*\s*:\s*[\\\"']*)[^\s\"=;]{1,256}=[^\"\\\r\n]+"),
 )
 
 
 def without_issued(text: bytes, mark: bytes) -> tuple[bytes, int]:
-    """Tokens and keys that other services issue, and hashes of passwords, replaced; and how many."""
+    """Replace tokens and keys of other services, and hashes of passwords. Returns the text and their number."""
     if not any(prefix in text for prefix in _PREFIXES):
         return text, 0
     return re.subn(_ISSUED, mark, text)
 
 
 def has_no_secret(line: bytes) -> bool:
-    """Whether nothing in a line can be part of a secret of any form. Most log lines are such lines."""
+    """Whether a line has no sign of a secret of any form, as most log lines have none."""
     for sign in SIGNS:  # a loop: a generator takes twice the time, and an audit calls this for each line that it shows
         if sign in line:
             return False
@@ -130,7 +128,7 @@ def has_no_secret(line: bytes) -> bool:
 
 
 def may_name_a_secret_inside(body: bytes) -> bool:
-    """Whether a string of a JSON document may name one. Names of fields, which a quote follows, do not count."""
+    """Whether a value in a JSON document may name a secret. Names of fields do not count: a quote follows them."""
     lower = body.lower()
     for word in _WORDS_OF_NAMES:
         at = lower.find(word)
@@ -144,7 +142,7 @@ def may_name_a_secret_inside(body: bytes) -> bool:
 
 
 def without_named(text: bytes, mark: bytes) -> bytes:
-    """Values beside the name of a secret (`password=…`, `--token …`, `Cookie: …`), replaced."""
+    """Replace values beside the name of a secret: `password=…`, `--token …`, `Cookie: …`."""
     lower = text.lower()
     for form in _BESIDE_A_NAME:
         if any(word in lower for word in form.words):

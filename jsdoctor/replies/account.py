@@ -33,7 +33,7 @@ _STREAM_NOT_FOUND = 10059
 
 _CONSUMER_NOT_FOUND = 10014
 
-_AGAIN = (Endpoint.STREAM_INFO_AGAIN, Endpoint.CONSUMER_LIST_AGAIN, Endpoint.CONSUMER_INFO_AGAIN)
+_REPEATED_ENDPOINTS = (Endpoint.STREAM_INFO_AGAIN, Endpoint.CONSUMER_LIST_AGAIN, Endpoint.CONSUMER_INFO_AGAIN)
 
 _USAGE = Tier.__struct_fields__
 
@@ -61,19 +61,19 @@ class AccountReplies:
         self._usage: tuple[datetime, AccountInfoReply] | None = None
 
     def add_all(self, exchanges: Iterable[Exchange]) -> None:
-        """Take every reply that came through a plain account."""
+        """Read every reply that came through a plain account; what cannot be read becomes a gap."""
         mine = [e for e in exchanges if e.access is Access.ACCOUNT]
-        repeated = [e for e in mine if e.endpoint in _AGAIN]
-        self._take([e for e in mine if e.endpoint not in _AGAIN])
+        repeated = [e for e in mine if e.endpoint in _REPEATED_ENDPOINTS]
+        self._read_all([e for e in mine if e.endpoint not in _REPEATED_ENDPOINTS])
         if repeated:
             again = AccountReplies(self.name)
-            again._take(repeated)
+            again._read_all(repeated)
             self.again = again._as_repeated(self)
 
     def _as_repeated(self, sample: AccountReplies) -> Repeated:
-        """These replies as the repeated requests for what was torn in `sample`.
+        """These replies to repeated requests for torn assets; other state of their streams is taken from `sample`.
 
-        The meta leader lists the consumers of a stream whose servers are down. The stream has not responded by that.
+        A list of consumers does not show that the stream responds: the meta leader sends it for servers that are down.
         """
         asked = {stream for _, stream in self.consumers} | self._totals.keys() | self._streams.keys() | self._gone
         unanswered = asked - self._streams.keys() - self._gone
@@ -85,20 +85,23 @@ class AccountReplies:
         return Repeated(
             {s.key: s for s in streams},
             asked=frozenset((self.name, name) for name in asked),
-            consumers=self._asked_singly(),
+            consumers=self._single_consumers(),
             silent=silent,
         )
 
-    def _asked_singly(self) -> dict[Subject, Consumer | None]:
-        """Consumers that were requested singly. A member of a group that lost its leader responds as if it were new."""
-        consumers = {s: merge_consumer(self.name, [("", *copy)]) if copy else None for s, copy in self._single.items()}
+    def _single_consumers(self) -> dict[Subject, Consumer | None]:
+        """Consumers that were requested one by one. A reply of a group without a leader counts only if it is new."""
+        consumers = {
+            s: merge_consumer(self.name, [ConsumerCopy("", *copy)]) if copy else None
+            for s, copy in self._single.items()
+        }
         return {
             s: consumer
             for s, consumer in consumers.items()
             if consumer is None or consumer.from_leader or is_new(consumer)
         }
 
-    def _take(self, mine: Iterable[Exchange]) -> None:
+    def _read_all(self, mine: Iterable[Exchange]) -> None:
         # Only USER.INFO names the account that all other replies belong to: read it first.
         for exchange in sorted(mine, key=lambda e: e.endpoint is not Endpoint.USER_INFO):
             try:
@@ -112,7 +115,7 @@ class AccountReplies:
         match exchange.endpoint:
             case Endpoint.USER_INFO:
                 envelope = decode(exchange.body, SystemEnvelope)
-                _refuse(envelope.error)
+                _raise_for_error(envelope.error)
                 user = decode(envelope.data, UserInfoData)
                 self.name = user.account_name or user.account
             case Endpoint.STREAM_LIST:
@@ -134,13 +137,13 @@ class AccountReplies:
                     self._single[subject] = None
             case Endpoint.ACCOUNT_INFO:
                 info = decode(exchange.body, AccountInfoReply)
-                _refuse(info.error)
+                _raise_for_error(info.error)
                 self._usage = (exchange.asked_at, info)
             case _:
                 pass
 
     def _add_streams(self, exchange: Exchange, page: ListPage[StreamReply]) -> None:
-        _refuse(page.head.error)
+        _raise_for_error(page.head.error)
         self.answered = True
         self.gaps.extend(unreadable(exchange, error) for error in page.errors)
         self._streams |= {stream.config.name: (exchange.asked_at, stream) for stream in page.items}
@@ -160,11 +163,11 @@ class AccountReplies:
         if head.error and head.error.err_code == _STREAM_NOT_FOUND:
             self._gone.add(stream)  # deleted since it was listed
             return
-        _refuse(head.error)
+        _raise_for_error(head.error)
         self.gaps.extend(unreadable(exchange, error) for error in page.errors)
         self._totals[stream] = max(head.total, self._totals.get(stream, 0))
         self._listed[stream] += len({c.name for c in page.items} | page.unresponsive)
-        self.consumers[self.name, stream].extend(("", c.ts or exchange.asked_at, c) for c in page.items)
+        self.consumers[self.name, stream].extend(ConsumerCopy("", c.ts or exchange.asked_at, c) for c in page.items)
         self._add_silent(head.missing or (), head.offline or {}, stream)
 
     def _keep_consumers(self, streams: Iterable[str]) -> None:
@@ -175,6 +178,7 @@ class AccountReplies:
             self._totals[stream] = self._listed[stream] = len(known)
 
     def _add_silent(self, missing: Iterable[str], offline: Mapping[str, str], stream: str) -> None:
+        """Note assets without a responding leader: consumers of `stream`, or streams where it is empty."""
         kind = "consumer" if stream else "stream"
         for name in sorted({*missing, *offline}):
             subject = Subject(kind=kind, name=name, account=self.name, stream=stream)
@@ -189,12 +193,12 @@ class AccountReplies:
         """
         silent = {asset.subject.name for asset in self.silent if asset.subject.kind == "stream"}
         return [
-            StreamCopy("", self.name, at, stream, consumers_seen=name not in silent and self._seen(stream))
+            StreamCopy("", self.name, at, stream, consumers_seen=name not in silent and self._lists_all(stream))
             for name, (at, stream) in self._streams.items()
             if name not in self._gone
         ]
 
-    def _seen(self, stream: StreamReply) -> bool:
+    def _lists_all(self, stream: StreamReply) -> bool:
         total = self._totals.get(stream.config.name)
         return stream.state.consumer_count == 0 if total is None else self._listed[stream.config.name] >= total
 
@@ -208,6 +212,6 @@ class AccountReplies:
         return Account(self.name, tiers, at, "$JS.API.INFO")
 
 
-def _refuse(error: ErrorReply | None) -> None:
+def _raise_for_error(error: ErrorReply | None) -> None:
     if error:
         raise ApiRefusedError(error)

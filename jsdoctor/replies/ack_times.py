@@ -16,7 +16,7 @@ from jsdoctor.replies.missing_replies import unreadable
 
 
 class Metric(msgspec.Struct, frozen=True):
-    """One acknowledgement: `ack_time` in nanoseconds since the last of so many deliveries."""
+    """One acknowledgement: `ack_time` in nanoseconds since the last delivery, `deliveries` the number of them."""
 
     stream: str
     consumer: str
@@ -50,5 +50,5 @@ def ack_times(exchanges: Iterable[Exchange], account: str) -> tuple[AckTimes | N
 
 def _consumer(account: str, stream: str, consumer: str, metrics: list[Metric]) -> ConsumerAcks:
     times = tuple(sorted(metric.ack_time for metric in metrics))
-    again = sum(metric.deliveries > 1 for metric in metrics)
-    return ConsumerAcks(account, stream, consumer, times, again)
+    redelivered = sum(metric.deliveries > 1 for metric in metrics)
+    return ConsumerAcks(account, stream, consumer, times, redelivered)

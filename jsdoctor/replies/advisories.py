@@ -1,4 +1,4 @@
-"""Advisories, as streams record them, counted by what they are about."""
+"""Advisories, as streams record them, counted by kind and subject."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from jsdoctor.model.subjects import api_operation
 from jsdoctor.replies.decoding import ErrorReply
 
 RECENT_NS = 24 * 3_600 * 1_000_000_000
-"""Events count that are not older. A message that ran out of attempts stays so."""
+"""Maximum age of events that are counted; a message that ran out of attempts counts at any age."""
 _MAX_TEXT = 200
-_OWN = "jsdoctor"
-_REFUSED = '"error"'
+_OWN_CLIENT = "jsdoctor"
+_ERROR_KEY = '"error"'
 _KINDS = {f"io.nats.jetstream.advisory.v1.{kind}": kind for kind in AdvisoryKind}
 
 
@@ -42,16 +42,14 @@ _DECODER, _RESPONSES = msgspec.json.Decoder(_Advisory), msgspec.json.Decoder(_Re
 
 
 class AdvisoryTally:
-    """Takes stored messages in their order; what is no advisory of these kinds is left out, and so are requests of our
-    own.
-    """
+    """Counts the advisories among stored messages, in their order. Requests of jsdoctor itself are left out."""
 
     def __init__(self, now_ns: int) -> None:
         self._recent_ns = now_ns - RECENT_NS
-        self._found: dict[tuple[str, ...], RecordedAdvisories] = {}
+        self._tally: dict[tuple[str, ...], RecordedAdvisories] = {}
 
     def add(self, stored_ns: int, payload: bytes) -> None:
-        """One message, stored at that time."""
+        """Count one message, if it is an advisory."""
         try:
             advisory = _DECODER.decode(payload)
             kind = _KINDS.get(advisory.type)
@@ -65,23 +63,23 @@ class AdvisoryTally:
         if about is not None:
             self._count(about)
 
-    def _count(self, one: RecordedAdvisories) -> None:
-        by_reason = one.reason if one.kind is AdvisoryKind.BATCH_ABANDONED else ""
-        key = (one.kind, one.stream, one.consumer, by_reason, one.account, one.client, one.operation, str(one.err_code))
-        known = self._found.get(key)
+    def _count(self, new: RecordedAdvisories) -> None:
+        reason = new.reason if new.kind is AdvisoryKind.BATCH_ABANDONED else ""
+        key = (new.kind, new.stream, new.consumer, reason, new.account, new.client, new.operation, str(new.err_code))
+        known = self._tally.get(key)
         if known is not None:
-            one = msgspec.structs.replace(
-                one,
+            new = msgspec.structs.replace(
+                new,
                 count=known.count + 1,
                 first_ns=known.first_ns,
-                sequences=(*known.sequences, *one.sequences)[-MAX_SEQUENCES:],
+                sequences=(*known.sequences, *new.sequences)[-MAX_SEQUENCES:],
             )
-        if known is not None or len(self._found) < MAX_KEPT:
-            self._found[key] = one
+        if known is not None or len(self._tally) < MAX_KEPT:
+            self._tally[key] = new
 
     def all(self) -> tuple[RecordedAdvisories, ...]:
-        """All of them, in the order of the first of each."""
-        return tuple(self._found.values())
+        """All advisories, in the order of the first of each kind and subject."""
+        return tuple(self._tally.values())
 
 
 def _event(kind: AdvisoryKind, advisory: _Advisory, stored_ns: int) -> RecordedAdvisories:
@@ -90,17 +88,17 @@ def _event(kind: AdvisoryKind, advisory: _Advisory, stored_ns: int) -> RecordedA
         count=1,
         first_ns=stored_ns,
         last_ns=stored_ns,
-        stream=_cut(advisory.stream),
-        consumer=_cut(advisory.consumer),
+        stream=_shortened(advisory.stream),
+        consumer=_shortened(advisory.consumer),
         sequences=(advisory.stream_seq,) if advisory.stream_seq > 0 else (),
-        reason=_cut(advisory.reason),
+        reason=_shortened(advisory.reason),
     )
 
 
 def _request(advisory: _Advisory, stored_ns: int) -> RecordedAdvisories | None:
-    """A request that was refused; None for one that was not."""
+    """The request of an audit advisory if it was refused, else None."""
     client = advisory.client or _Client()
-    if _REFUSED not in advisory.response or client.name.startswith(_OWN):
+    if _ERROR_KEY not in advisory.response or client.name.startswith(_OWN_CLIENT):
         return None
     error = _RESPONSES.decode(advisory.response).error
     if error is None:
@@ -110,14 +108,14 @@ def _request(advisory: _Advisory, stored_ns: int) -> RecordedAdvisories | None:
         count=1,
         first_ns=stored_ns,
         last_ns=stored_ns,
-        account=_cut(client.acc),
-        client=_cut(client.name or client.user or client.host),
-        subject=_cut(advisory.subject),
+        account=_shortened(client.acc),
+        client=_shortened(client.name or client.user or client.host),
+        subject=_shortened(advisory.subject),
         operation=api_operation(advisory.subject),
         err_code=error.err_code or error.code,
-        reason=_cut(error.description),
+        reason=_shortened(error.description),
     )
 
 
-def _cut(text: str) -> str:
+def _shortened(text: str) -> str:
     return text[:_MAX_TEXT]

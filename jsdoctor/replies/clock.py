@@ -26,7 +26,7 @@ from jsdoctor.replies.opening import Identities
 NTP_EPOCH_S = 2_208_988_800
 """1970 in NTP time, which counts from 1900."""
 _ERA_S = 1 << 32
-"""NTP time starts again from 0 after so long, for the first time in 2036."""
+"""Seconds after which NTP time starts again from 0, for the first time in 2036."""
 MAX_DISTANCE_NS = 1_000_000_000
 """A reply whose root distance exceeds this, in ns, is of no use (RFC 5905: MAXDIST)."""
 _SERVER_MODE = 4
@@ -72,7 +72,7 @@ def ntp_time(exchanges: Iterable[Exchange]) -> tuple[NtpTime | None, list[Gap]]:
             gaps[exchange.target] = ntp_gap(exchange.target, f"its reply could not be read: {error}")
             continue
         offset = _offset(answer, exchange)
-        if reason := _flaw(answer, exchange, offset):
+        if reason := _rejection(answer, exchange, offset):
             gaps[exchange.target] = ntp_gap(exchange.target, reason)
         else:
             votes[exchange.target] = _Vote(exchange.target, offset)
@@ -92,9 +92,9 @@ def ntp_gap(host: str, reason: str, requested: bool = True) -> Gap:
 
 
 def _offset(answer: NtpAnswer, exchange: Exchange) -> Offset:
-    """Offset of the NTP server's clock from the local clock, in ns, with the error bounds that the server reports.
+    """Offset of the NTP server's clock from the local clock, with the error bounds that the server reports.
 
-    It received after the local host sent, and sent before the local host received.
+    The server received the request after it was sent here, and sent the reply before it was received here.
     """
     sent_ns = nanoseconds(exchange.asked_at)
     received_ns = sent_ns + exchange.round_trip_ns
@@ -111,12 +111,12 @@ def _unix_ns(ntp_s: float, near_ns: int) -> int:
     return round((moment_s + eras * _ERA_S) * 1e9)
 
 
-def _flaw(answer: NtpAnswer, exchange: Exchange, offset: Offset) -> str:
-    """Why a reply is rejected; empty for a valid one. Nothing else is read of one that may be spoofed."""
+def _rejection(answer: NtpAnswer, exchange: Exchange, offset: Offset) -> str:
+    """Why a reply is rejected; empty for a valid one. Checked first is whether it may be spoofed."""
     if answer.mode != _SERVER_MODE or answer.orig_timestamp != answer.sent:
         return "its reply does not repeat the number that the question carried: it is spoofed, or not for this question"
     if answer.stratum == 0:
-        return f"it refuses to serve time (kiss-o'-death {_code(answer.ref_id)})"
+        return f"it refuses to serve time (kiss-o'-death {_kiss_code(answer.ref_id)})"
     if answer.leap == _NOT_SYNCHRONISED or answer.stratum > _WORST_STRATUM:
         return f"it says itself that it is not synchronised (leap {answer.leap}, stratum {answer.stratum})"
     held_ns = round((answer.tx_timestamp - answer.recv_timestamp) * 1e9)
@@ -127,13 +127,13 @@ def _flaw(answer: NtpAnswer, exchange: Exchange, offset: Offset) -> str:
     return ""
 
 
-def _code(ref_id: int) -> str:
+def _kiss_code(ref_id: int) -> str:
     text = ref_id.to_bytes(4, "big").rstrip(b"\0").decode("ascii", "replace")
     return text if text.isprintable() and text else "without a code"
 
 
 def _agreement(votes: Sequence[_Vote]) -> tuple[NtpTime | None, list[Gap]]:
-    """What most servers allow (Marzullo's algorithm), without those that contradict them."""
+    """The offset that most servers agree on (Marzullo's algorithm), and gaps for those that contradict them."""
     if not votes:
         return None, []
     # The largest set of intervals with a point in common has one that begins at some interval's beginning.
@@ -204,12 +204,12 @@ def clocks_of(exchanges: Iterable[Exchange], identities: Identities | None = Non
         if reading is not None:
             readings[reading.server].append(reading)
             complete = complete or exchange.access is Access.SYSTEM
-    servers = tuple(_clock(readings[name]) for name in sorted(readings))
+    servers = tuple(_server_clock(readings[name]) for name in sorted(readings))
     return (Clocks(servers, complete) if servers else None), gaps
 
 
 def _reading(exchange: Exchange, reply: _Timed, identities: Identities) -> _ServerReading | None:
-    """None for an error, or a reply that does not name the server whose time it has."""
+    """The offset that a reply shows; None for an error, or a reply without a time or the name of its server."""
     named = reply.server or ServerIdentity()
     leader = reply.cluster or Cluster()
     server = identities.name(named) or reply.server_name or leader.leader
@@ -227,12 +227,12 @@ def offset_between(theirs: datetime, asked_at: datetime, round_trip_ns: int) -> 
 
 
 def nanoseconds(moment: datetime) -> int:
-    """Since 1970, exact to the microsecond that a `datetime` can hold."""
+    """Nanoseconds since 1970, exact to the microsecond."""
     passed = moment - _EPOCH
     return (passed.days * 86_400 + passed.seconds) * 1_000_000_000 + passed.microseconds * 1_000
 
 
-def _clock(readings: Sequence[_ServerReading]) -> ServerClock:
+def _server_clock(readings: Sequence[_ServerReading]) -> ServerClock:
     best_first = sorted(readings, key=lambda reading: reading.offset.bound_ns)
     best = best_first[0]
     offset, steady = _narrowed([reading.offset for reading in best_first])
@@ -249,16 +249,17 @@ def _clock(readings: Sequence[_ServerReading]) -> ServerClock:
 
 
 def _narrowed(best_first: Sequence[Offset]) -> tuple[Offset, bool]:
-    """What all readings allow. Where some contradict the others a clock was set meanwhile: as far as is needed to
-    reach them, the result is widened again, so that it vouches for nothing that some reading denies.
+    """The offset within the bounds of all readings, and whether there is one.
+
+    If readings contradict each other, a clock was set meanwhile: the result is widened until it touches all of them.
     """
     common = best_first[0]
-    denying: list[Offset] = []
+    contradicting: list[Offset] = []
     for offset in best_first[1:]:
         if offset.low_ns > common.high_ns or offset.high_ns < common.low_ns:
-            denying.append(offset)
+            contradicting.append(offset)
         else:
             common = Offset(max(common.low_ns, offset.low_ns), min(common.high_ns, offset.high_ns))
-    low = min([common.low_ns, *(offset.high_ns for offset in denying)])
-    high = max([common.high_ns, *(offset.low_ns for offset in denying)])
-    return Offset(low, high), not denying
+    low = min([common.low_ns, *(offset.high_ns for offset in contradicting)])
+    high = max([common.high_ns, *(offset.low_ns for offset in contradicting)])
+    return Offset(low, high), not contradicting

@@ -1,4 +1,4 @@
-"""Shapes of the replies that jsdoctor asks servers for, and their decoding."""
+"""Shapes of the replies that jsdoctor requests from servers, and their decoding."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jsdoctor.replies.unseen import with_lacking
 
 Shape = TypeVar("Shape")
 YEARS = range(2000, 2200)
-"""Times outside of these are mistakes, and would overflow where a duration is taken from them."""
+"""Years of valid times; others are mistakes, and durations between them would overflow."""
 
 
 class ReplyError(ValueError):
@@ -186,14 +186,14 @@ class GreetingReply(msgspec.Struct, frozen=True):
 def decode(body: bytes | msgspec.Raw, shape: type[Shape]) -> Shape:
     """Decode a reply. Raises `ReplyError` with the place of the first mistake.
 
-    Objects of one that lacks a field that servers always send name such fields.
+    If fields that servers always send are missing, the objects that lack them name them in `unseen`.
     """
     reply, lacks = read_noting_defaults(partial(decode_pasted, body, shape))
     return cast("Shape", with_lacking(reply, decode_pasted(body, object))[0]) if lacks else reply
 
 
 def decode_pasted(body: bytes | msgspec.Raw, shape: type[Shape]) -> Shape:
-    """The same of a reply of which `pasted` knows what it lacks."""
+    """Like `decode`, but missing fields are not noted: for pasted replies `pasted` does that."""
     try:
         return decode_as(body, shape)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -215,7 +215,7 @@ def decode_each(items: Iterable[msgspec.Raw] | None, shape: type[Shape]) -> tupl
 def own_form(
     exchanges: Iterable[Exchange], endpoint: Endpoint, shape: type[Shape]
 ) -> tuple[list[Shape], list[tuple[Exchange, ReplyError]]]:
-    """What captures hold of an endpoint in jsdoctor's own form, in their order, and the exchanges that have none."""
+    """The decoded bodies of an endpoint that jsdoctor writes itself, and the exchanges that cannot be decoded."""
     shapes: list[Shape] = []
     unread: list[tuple[Exchange, ReplyError]] = []
     for exchange in exchanges:

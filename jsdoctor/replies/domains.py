@@ -16,7 +16,7 @@ from jsdoctor.replies.decoding import ServerIdentity
 from jsdoctor.replies.peers import peer_id
 
 _ID_LENGTH = 6
-"""This many characters of a server id distinguish two servers of one name."""
+"""Number of characters of a server id that distinguish two servers of one name."""
 
 
 class AnsweringServer(msgspec.Struct, frozen=True):
@@ -61,54 +61,54 @@ class Domains(msgspec.Struct, frozen=True):
         }
 
 
-def domains_of(sources: Sequence[AnsweringServer], known_twins: set[str]) -> Domains:
-    """The domains of the servers of one sample. `known_twins`, names that two servers had in any sample, is updated."""
-    groups = _groups(sources)
+def domains_of(servers: Sequence[AnsweringServer], known_twins: set[str]) -> Domains:
+    """The domains of the servers of one sample. Adds names that two servers have to `known_twins`."""
+    groups = _groups(servers)
     labels = _labels(groups)
-    by_key = {responder.key: label for group, label in zip(groups, labels, strict=True) for responder in group}
+    by_key = {server.key: label for group, label in zip(groups, labels, strict=True) for server in group}
     by_cluster = {s.cluster: by_key[s.key] for group in groups for s in group if s.cluster}
-    for responder in sources:
-        by_key.setdefault(responder.key, by_cluster.get(responder.cluster, ""))
-    counts = Counter(responder.name for responder in sources)
+    for server in servers:
+        by_key.setdefault(server.key, by_cluster.get(server.cluster, ""))
+    counts = Counter(server.name for server in servers)
     known_twins |= {name for name, count in counts.items() if count > 1}
-    names = {s.key: f"{s.name}@{by_key[s.key]}" for s in sources if s.name in known_twins and by_key[s.key]}
-    return Domains(by_key, names | _twins_of_one_domain(sources, by_key))
+    names = {s.key: f"{s.name}@{by_key[s.key]}" for s in servers if s.name in known_twins and by_key[s.key]}
+    return Domains(by_key, names | _twins_of_one_domain(servers, by_key))
 
 
-def _twins_of_one_domain(sources: Sequence[AnsweringServer], labels: Mapping[str, str]) -> dict[str, str]:
+def _twins_of_one_domain(servers: Sequence[AnsweringServer], labels: Mapping[str, str]) -> dict[str, str]:
     """Names with ids for servers that one domain has twice.
 
     A server that restarts within a sample has two ids as well, one of which did not report its JetStream.
     """
-    alike = Counter((s.name, labels[s.key]) for s in sources if s.has_jetstream)
+    alike = Counter((s.name, labels[s.key]) for s in servers if s.has_jetstream)
     return {
         s.key: f"{s.name}#{s.key[:_ID_LENGTH]}{'@' if labels[s.key] else ''}{labels[s.key]}"
-        for s in sources
+        for s in servers
         if s.has_jetstream and alike[s.name, labels[s.key]] > 1
     }
 
 
-def responder(
+def answering(
     identity: ServerIdentity, key: str, domain: str, meta: MetaGroup | None, has_jetstream: bool
 ) -> AnsweringServer:
-    """The speaker of one server's replies."""
+    """The server with that identity, which sent the replies under `key`."""
     return AnsweringServer(key, identity.name, identity.cluster, domain or identity.domain, meta, has_jetstream)
 
 
-def _groups(sources: Iterable[AnsweringServer]) -> list[list[AnsweringServer]]:
+def _groups(servers: Iterable[AnsweringServer]) -> list[list[AnsweringServer]]:
     """Servers by the JetStream they share: a single server is on its own, a meta group may span clusters."""
-    responding: list[list[AnsweringServer]] = []
+    single: list[list[AnsweringServer]] = []
     clustered: dict[tuple[str, str], list[AnsweringServer]] = defaultdict(list)
-    for item in sources:
+    for item in servers:
         if item.meta is not None:
             clustered[item.domain, item.cluster].append(item)
         elif item.has_jetstream:
-            responding.append([item])
+            single.append([item])
     merged: list[list[AnsweringServer]] = []
     for group in clustered.values():
-        ours = [other for other in merged if _same_meta_group(other, group)]
-        merged = [other for other in merged if other not in ours] + [sum(ours, group)]
-    return [*merged, *responding]
+        same_group = [other for other in merged if _same_meta_group(other, group)]
+        merged = [other for other in merged if other not in same_group] + [sum(same_group, group)]
+    return [*merged, *single]
 
 
 def _same_meta_group(first: Sequence[AnsweringServer], second: Sequence[AnsweringServer]) -> bool:
@@ -127,20 +127,20 @@ def _labels(groups: Sequence[Sequence[AnsweringServer]]) -> list[str]:
 
     Without a domain, a single server never keeps the empty label beside others: it is a site and not the hub.
     """
-    largest: dict[str, list[int]] = defaultdict(list)
+    sizes_by_domain: dict[str, list[int]] = defaultdict(list)
     for group in groups:
-        largest[group[0].domain].append(len(group))
+        sizes_by_domain[group[0].domain].append(len(group))
     labels = []
     for group in groups:
-        domain, sizes = group[0].domain, sorted(largest[group[0].domain])
-        alone = len(sizes) == 1 or (len(group) == sizes[-1] > sizes[-2])
-        labels.append(domain if alone else _qualified(group, domain))
+        domain, sizes = group[0].domain, sorted(sizes_by_domain[group[0].domain])
+        is_plain = len(sizes) == 1 or (len(group) == sizes[-1] > sizes[-2])
+        labels.append(domain if is_plain else _qualified_label(group, domain))
     counts = Counter(labels)
     return [
         label if counts[label] == 1 else f"{label}/{group[0].key}" for group, label in zip(groups, labels, strict=True)
     ]
 
 
-def _qualified(group: Sequence[AnsweringServer], domain: str) -> str:
+def _qualified_label(group: Sequence[AnsweringServer], domain: str) -> str:
     own = group[0].cluster if group[0].meta and group[0].cluster else group[0].name
     return f"{domain}/{own}" if domain else own

@@ -1,6 +1,6 @@
 """Replies about JetStream (JSZ, STREAM.LIST, CONSUMER.LIST), decoded once for those who collect and those who assemble.
 
-As with JSZ (`replies.jsz`), a page is decoded in one go, and item by item only where that fails.
+A reply is decoded in one go; only where that fails, item by item, so that one that cannot be read is left out alone.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from jsdoctor.replies.decoding import (
     decode_each,
     decode_pasted,
 )
-from jsdoctor.replies.opening import refuse
+from jsdoctor.replies.opening import raise_for_error
 
 
 class ReadJsz(NamedTuple):
@@ -67,30 +67,30 @@ class _RawJsz(JszHead, frozen=True):
 def read_jsz(exchange: Exchange) -> ReadJsz:
     """The reply, its streams and consumers included. Raises ReplyError, for an error reply too.
 
-    All is decoded in one go. Only where that fails are streams and consumers decoded one by one, as one that cannot be
-    read takes no other with it.
+    Streams and consumers that cannot be read are left out, and their errors are in the result.
     """
-    return exchange.once(_jsz_of)
+    return exchange.once(_decode_jsz)
 
 
-def _jsz_of(exchange: Exchange) -> ReadJsz:
+def _decode_jsz(exchange: Exchange) -> ReadJsz:
     try:
         if exchange.access is Access.MONITOR:
             return ReadJsz(ServerIdentity(), decode(exchange.body, JszReply))
         envelope = (decode_pasted if exchange.access is Access.PASTED else decode)(exchange.body, _JszEnvelope)
     except ReplyError:
-        return _piece_by_piece(exchange)
+        return _decode_items(exchange)
     if envelope.error is not None or envelope.data is None:
-        return _piece_by_piece(exchange)
+        return _decode_items(exchange)
     return ReadJsz(envelope.server, envelope.data)
 
 
-def _piece_by_piece(exchange: Exchange) -> ReadJsz:
+def _decode_items(exchange: Exchange) -> ReadJsz:
+    """Decode streams and consumers one by one."""
     sender, body = ServerIdentity(), exchange.body
     data: bytes | msgspec.Raw = body
     if exchange.access is not Access.MONITOR:
         envelope = decode(body, SystemEnvelope)
-        refuse(envelope.server, envelope.error)
+        raise_for_error(envelope.server, envelope.error)
         sender, data = envelope.server, envelope.data
     errors: list[ReplyError] = []
     partial: set[tuple[str, str]] = set()
@@ -119,8 +119,8 @@ def _stream(account: str, stream: _RawStream, errors: list[ReplyError], partial:
     )
 
 
-def _fields(value: msgspec.Struct, of: type[msgspec.Struct]) -> dict[str, Any]:
-    return {name: getattr(value, name) for name in of.__struct_fields__}
+def _fields(value: msgspec.Struct, shape: type[msgspec.Struct]) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in shape.__struct_fields__}
 
 
 def sender_name(exchange: Exchange) -> str:
@@ -169,36 +169,36 @@ class _RawConsumers(ListHead, frozen=True):
 
 def read_streams(exchange: Exchange) -> ListPage[StreamReply]:
     """A page of STREAM.LIST. Raises ReplyError for one that cannot be read; an error reply is in its head."""
-    return exchange.once(_streams_of)
+    return exchange.once(_decode_streams)
 
 
 def read_consumers(exchange: Exchange) -> ListPage[ConsumerReply]:
     """The same of CONSUMER.LIST."""
-    return exchange.once(_consumers_of)
+    return exchange.once(_decode_consumers)
 
 
-def _streams_of(exchange: Exchange) -> ListPage[StreamReply]:
+def _decode_streams(exchange: Exchange) -> ListPage[StreamReply]:
     try:
         page = decode(exchange.body, StreamListReply)
     except ReplyError:
         raw = decode(exchange.body, _RawStreams)
         streams, errors = decode_each(raw.streams, StreamReply)
         return ListPage(raw, tuple(streams), tuple(errors))
-    return ListPage(_whole(page), page.streams or ())
+    return ListPage(_require_list(page), page.streams or ())
 
 
-def _consumers_of(exchange: Exchange) -> ListPage[ConsumerReply]:
+def _decode_consumers(exchange: Exchange) -> ListPage[ConsumerReply]:
     try:
         page = decode(exchange.body, ConsumerListReply)
     except ReplyError:
         raw = decode(exchange.body, _RawConsumers)
         consumers, errors = decode_each(raw.consumers, ConsumerReply)
         return ListPage(raw, tuple(consumers), tuple(errors))
-    return ListPage(_whole(page), page.consumers or ())
+    return ListPage(_require_list(page), page.consumers or ())
 
 
-def _whole(page: ListHead) -> ListHead:
-    """Raises ReplyError for a page without its list, or without the number of all items: others may be missing."""
+def _require_list(page: ListHead) -> ListHead:
+    """The page. Raises ReplyError if it lacks its list, or the number of all items: some may then be missing."""
     if page.unseen and page.error is None:
         raise ReplyError(f"it lacks {' and '.join(sorted(page.unseen))}")
     return page

@@ -25,7 +25,7 @@ from jsdoctor.model.manifest import DeclaredServers, FilePosition, Mistake
 MapReader = Callable[[str], Json | None]
 """Given the name of a ConfigMap: the object; None where it could not be read."""
 
-_OPTIONS = ("-c", "--c", "-config", "--config")
+_CONFIG_OPTIONS = ("-c", "--c", "-config", "--config")
 
 
 class _Mount(NamedTuple):
@@ -39,7 +39,7 @@ class _Mount(NamedTuple):
     def key_of(self, path: str) -> str:
         """The key whose content is at this path; empty where it is not of this mount."""
         if self.paths:
-            result = (key for key, own in self.paths.items() if posixpath.normpath(self.directory + own) == path)
+            result = (key for key, file in self.paths.items() if posixpath.normpath(self.directory + file) == path)
             return next(result, "")
         directory, _, name = path.rpartition("/")
         return name if directory == self.directory.rstrip("/") else ""
@@ -48,8 +48,8 @@ class _Mount(NamedTuple):
 def configuration_name(spec: Json) -> str:
     """Where the configuration of a pod's server comes from: `configmap/NAME/KEY`, `secret/NAME/KEY`, or nothing."""
     container = server_container(spec)
-    path = _path_of(container) if container is not None else ""
-    return "" if container is None or not path else _named(list(_mounts(spec, container)), path)
+    path = _config_path(container) if container is not None else ""
+    return "" if container is None or not path else _source_of(list(_mounts(spec, container)), path)
 
 
 def read_configurations(
@@ -62,29 +62,29 @@ def read_configurations(
         name = configuration_name(spec)
         if name in configurations or not name.startswith("configmap/"):
             continue
-        own = next(elements(inner(pod, "metadata"), "ownerReferences"), {})
-        if (configuration := _read(pod, name, sizes.get(text(own, "name")), read_map)) is not None:
+        owner = next(elements(inner(pod, "metadata"), "ownerReferences"), {})
+        if (configuration := _read_one(pod, name, sizes.get(text(owner, "name")), read_map)) is not None:
             configurations[name] = configuration
     return tuple(configurations.values())
 
 
-def _read(pod: Json, name: str, size: int | None, read_map: MapReader) -> PodConfiguration | None:
+def _read_one(pod: Json, name: str, size: int | None, read_map: MapReader) -> PodConfiguration | None:
     spec = inner(pod, "spec")
     container = server_container(spec) or {}
     _, map_name, key = name.split("/", 2)
-    held = read_map(map_name)
-    if held is None or not isinstance(content := inner(held, "data").get(key), str):
+    config_map = read_map(map_name)
+    if config_map is None or not isinstance(content := inner(config_map, "data").get(key), str):
         return None
-    files = _Files(list(_mounts(spec, container)), read_map, {name: _path_of(container)})
+    files = _IncludedFiles(list(_mounts(spec, container)), read_map, {name: _config_path(container)})
     servers = _declared(name, content, files.read)
     servers = msgspec.structs.replace(servers, config_map=map_name)
-    (servers,) = joined([servers], list(_lasting(pod, size)), [])
-    changed = max(filter(None, [_changed(held), *files.changed]), default=None)
+    (servers,) = joined([servers], list(_server_mounts(pod, size)), [])
+    changed = max(filter(None, [_changed_at(config_map), *files.changed]), default=None)
     return PodConfiguration(name=name, changed=changed, servers=servers)
 
 
 def _declared(name: str, content: str, include: Callable[[str, str], tuple[str, str] | None]) -> DeclaredServers:
-    """A configuration that cannot be read is one with which no server starts again."""
+    """The servers that a configuration declares. One that cannot be read is a mistake: no server starts with it."""
     try:
         read = configuration(name, content, include)
     except ManifestError as error:
@@ -97,7 +97,7 @@ def _declared(name: str, content: str, include: Callable[[str, str], tuple[str, 
 
 
 @dataclass(slots=True)
-class _Files:
+class _IncludedFiles:
     """Files that a configuration includes, by their paths in the container. `paths` are those of the files read."""
 
     mounts: Sequence[_Mount]
@@ -107,34 +107,34 @@ class _Files:
 
     def read(self, including: str, name: str) -> tuple[str, str] | None:
         path = posixpath.normpath(posixpath.join(posixpath.dirname(self.paths[including]), name.lstrip("/")))
-        source = _named(self.mounts, path)
+        source = _source_of(self.mounts, path)
         if not source.startswith("configmap/"):
             return None
         _, map_name, key = source.split("/", 2)
-        held = self.read_map(map_name)
-        content = inner(held, "data").get(key) if held is not None else None
-        if held is None or not isinstance(content, str):
+        config_map = self.read_map(map_name)
+        content = inner(config_map, "data").get(key) if config_map is not None else None
+        if config_map is None or not isinstance(content, str):
             return None
         self.paths[source] = path
-        if (changed := _changed(held)) is not None:
+        if (changed := _changed_at(config_map)) is not None:
             self.changed.append(changed)
         return source, content
 
 
-def _path_of(container: Json) -> str:
-    """The file that the arguments name."""
+def _config_path(container: Json) -> str:
+    """The configuration file that the arguments of a container name; empty if they name none by an absolute path."""
     words = [
         str(word) for key in ("command", "args") for word in (container.get(key) or ()) if isinstance(word, str | int)
     ]
     for place, word in enumerate(words):
         option, _, value = word.partition("=")
-        if option in _OPTIONS:
+        if option in _CONFIG_OPTIONS:
             path = value or next(iter(words[place + 1 :]), "")
             return posixpath.normpath(path) if path.startswith("/") else ""
     return ""
 
 
-def _named(mounts: Sequence[_Mount], path: str) -> str:
+def _source_of(mounts: Sequence[_Mount], path: str) -> str:
     for mount in mounts:
         if key := mount.key_of(path):
             return f"{mount.kind}/{mount.name}/{key}"
@@ -158,15 +158,15 @@ def _mounts(spec: Json, container: Json) -> Iterator[_Mount]:
                 yield _Mount(kind.lower(), text(held, name), directory, paths)
 
 
-def _lasting(pod: Json, size: int | None) -> Iterator[ConfigMount]:
-    """The mounts of the pod's server, with the number of servers like it."""
+def _server_mounts(pod: Json, size: int | None) -> Iterator[ConfigMount]:
+    """The mounts of the pod's server. `size` is the number of servers with the same owner."""
     for mount in mounts_of(json_document("", json.dumps({**pod, "kind": "Pod"}))):
         yield ConfigMount(mount.file, mount.lasting, config_map=mount.config_map, servers=size)
 
 
-def _changed(held: Json) -> datetime | None:
+def _changed_at(config_map: Json) -> datetime | None:
     """When somebody last wrote the data of a ConfigMap; its labels do not count."""
-    metadata = inner(held, "metadata")
+    metadata = inner(config_map, "metadata")
     written = (
         moment(element.get("time"))
         for element in elements(metadata, "managedFields")

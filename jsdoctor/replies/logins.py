@@ -43,14 +43,14 @@ def of_several_logins(by_login: Sequence[Sequence[Sample]]) -> tuple[Sample, ...
     Only the first login of the system account counts: a second one gets the same replies. What the scan of one login
     could not read is no gap if another one read it.
     """
-    scanned = any(_has(samples, Endpoint.STORED_MESSAGES) for samples in by_login)
+    scanned = any(_has_endpoint(samples, Endpoint.STORED_MESSAGES) for samples in by_login)
     system = next((number for number, samples in enumerate(by_login) if _is_system(samples)), None)
     kept = []
     for number, samples in enumerate(by_login):
         if number != system and _is_system(samples):
             continue
-        lacks = scanned and not _has(samples, Endpoint.STORED_MESSAGES)
-        kept.append([_of_login(sample, number, "scan" if lacks else "") for sample in samples])
+        has_none = scanned and not _has_endpoint(samples, Endpoint.STORED_MESSAGES)
+        kept.append([_numbered(sample, number, "scan" if has_none else "") for sample in samples])
     return tuple(_side_by_side([item for item in row if item is not None]) for row in zip_longest(*kept))
 
 
@@ -73,7 +73,7 @@ def logins_of(samples: Iterable[Sample], flags: Sequence[tuple[str, ...]]) -> Lo
     accounts: dict[int, frozenset[str]] = {
         exchange.login: frozenset() for exchange in exchanges if exchange.access is Access.ACCOUNT
     }
-    accounts |= {e.login: frozenset(_names(e)) for e in exchanges if e.endpoint is Endpoint.USER_INFO}
+    accounts |= {e.login: frozenset(_account_names(e)) for e in exchanges if e.endpoint is Endpoint.USER_INFO}
     return Logins(
         tuple(
             CommandLogin(words, accounts.get(number, frozenset()), number in system)
@@ -83,7 +83,7 @@ def logins_of(samples: Iterable[Sample], flags: Sequence[tuple[str, ...]]) -> Lo
     )
 
 
-def _names(exchange: Exchange) -> set[str]:
+def _account_names(exchange: Exchange) -> set[str]:
     try:
         user = user_of(exchange.body)
     except ReplyError:
@@ -95,13 +95,13 @@ def _is_system(samples: Iterable[Sample]) -> bool:
     return any(exchange.access is Access.SYSTEM for sample in samples for exchange in sample.exchanges)
 
 
-def _has(samples: Iterable[Sample], endpoint: Endpoint) -> bool:
+def _has_endpoint(samples: Iterable[Sample], endpoint: Endpoint) -> bool:
     return any(exchange.endpoint is endpoint for sample in samples for exchange in sample.exchanges)
 
 
-def _of_login(sample: Sample, number: int, no_gaps_of: str) -> Sample:
+def _numbered(sample: Sample, number: int, without_gaps: str) -> Sample:
     exchanges = tuple(exchange.of_login(number) for exchange in sample.exchanges)
-    gaps: tuple[Gap, ...] = tuple(gap for gap in sample.gaps if gap.kind != no_gaps_of)
+    gaps: tuple[Gap, ...] = tuple(gap for gap in sample.gaps if gap.kind != without_gaps)
     return Sample(sample.taken_at, exchanges, gaps)
 
 
@@ -114,7 +114,10 @@ def _side_by_side(samples: Sequence[Sample]) -> Sample:
 
 
 def account_replies(exchanges: Sequence[Exchange], known: Mapping[int, KnownLogin]) -> dict[int, AccountReplies]:
-    """The replies to each login of an account in a sample. Of two logins of one account, the first counts."""
+    """The replies to each login of an account in a sample, and what `known` keeps of them for later samples.
+
+    Of two logins of one account, the first counts.
+    """
     replies_by_login: dict[int, AccountReplies] = {}
     names: set[str] = set()
     for number, login in sorted(known.items()):
@@ -141,9 +144,9 @@ def joined_assets(
     silent: list[UnresponsiveAsset] = []
     listed: set[str] = set()
     for number, account in accounts.items():
-        ours = servers.names_of(account.name, known[number].domain)
+        names = servers.names_of(account.name, known[number].domain)
         if by_system and servers.showed_assets:
-            shown = {copy.stream.config.name: copy.account for copy in copies if copy.account in ours}
+            shown = {copy.stream.config.name: copy.account for copy in copies if copy.account in names}
             label = next(iter(shown.values()), account.name)
             listed |= {label} if account.answered and not account.gaps else set()
             copies = copies + [
@@ -151,9 +154,9 @@ def joined_assets(
                 for copy in account.streams
                 if copy.stream.config.name not in shown
             ]
-            consumers |= {(label, s): of for (_, s), of in account.consumers.items() if s not in shown}
+            consumers |= {(label, s): listed for (_, s), listed in account.consumers.items() if s not in shown}
             silent += [
-                _silent_under(asset, label)
+                _in_account(asset, label)
                 for asset in account.silent
                 if (asset.subject.stream or asset.subject.name) not in shown
             ]
@@ -161,12 +164,12 @@ def joined_assets(
         silent += account.silent
         if account.answered:
             listed |= set() if account.gaps else {account.name}
-            copies = [copy for copy in copies if copy.account not in ours] + account.streams
-            consumers = {key: value for key, value in consumers.items() if key[0] not in ours}
+            copies = [copy for copy in copies if copy.account not in names] + account.streams
+            consumers = {key: value for key, value in consumers.items() if key[0] not in names}
             consumers |= account.consumers
     return Assets(copies, consumers, tuple(silent), frozenset(listed))
 
 
-def _silent_under(asset: UnresponsiveAsset, account: str) -> UnresponsiveAsset:
+def _in_account(asset: UnresponsiveAsset, account: str) -> UnresponsiveAsset:
     subject = msgspec.structs.replace(asset.subject, account=account)
     return msgspec.structs.replace(asset, subject=subject)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 import msgspec
 
@@ -34,8 +35,13 @@ class StreamCopy(msgspec.Struct, frozen=True):
     has_meta_leader: bool = True
 
 
-ConsumerCopy = tuple[str, datetime, ConsumerReply]
-"""A consumer: the server that showed it (empty as above), the time by that server's clock, and its reply."""
+class ConsumerCopy(NamedTuple):
+    """A consumer: the server that showed it (empty as above), the time by that server's clock, and its reply."""
+
+    server: str
+    at: datetime
+    reply: ConsumerReply
+
 
 ConsumerCopies = Mapping[tuple[str, str], list[ConsumerCopy]]
 """Consumers by account and stream."""
@@ -68,7 +74,7 @@ class _Copies(msgspec.Struct, frozen=True):
     cut_off: frozenset[str] = frozenset()
 
     def is_leading(self, cluster: Cluster | None, server: str) -> bool:
-        """Whether the server leads: one that has just started shows no cluster for what others do place."""
+        """Whether the server leads. One that has just started shows no cluster for an asset that others show in one."""
         if self._is_unassigned(cluster, server):
             return False
         if cluster is None:
@@ -92,7 +98,7 @@ class _Copies(msgspec.Struct, frozen=True):
         return cluster is None or (self.replicas > 1 and cluster.shows_no_group)
 
 
-def _is_led_by_silent(placed: Placed) -> bool:
+def _leader_is_silent(placed: Placed) -> bool:
     """Whether a named leader did not respond. A server that responds without naming itself leader does not lead.
 
     For a stream halted by a write error, followers name the old leader for ever (server: stream.go setWriteErr).
@@ -114,8 +120,8 @@ def merge_streams(copies: Iterable[StreamCopy], consumers: ConsumerCopies) -> tu
 def _merge_stream(copies: list[StreamCopy], consumers: tuple[Consumer, ...]) -> Stream:
     placed = [(copy.server, copy.stream.cluster) for copy in copies]
     # While a stream is scaled, its copies show different numbers of replicas.
-    among = _Copies(placed, min(copy.stream.config.num_replicas for copy in copies), _cut_off(copies))
-    leading = [copy for copy in copies if among.is_leading(copy.stream.cluster, copy.server)]
+    all_copies = _Copies(placed, min(copy.stream.config.num_replicas for copy in copies), _cut_off(copies))
+    leading = [copy for copy in copies if all_copies.is_leading(copy.stream.cluster, copy.server)]
     # A server whose Raft node does not run names itself leader, without peers (jetstream_cluster.go clusterInfo).
     # For some seconds after a partition, two servers may act as leader: the one with more data is newer.
     best = max(
@@ -127,7 +133,7 @@ def _merge_stream(copies: list[StreamCopy], consumers: tuple[Consumer, ...]) -> 
         domain=best.domain,
         name=reply.config.name,
         **(reported(reply) | {"cluster": sane_cluster(reply.cluster)}),
-        has_leader=bool(leading) or _is_led_by_silent(placed),
+        has_leader=bool(leading) or _leader_is_silent(placed),
         from_leader=bool(leading),
         answered_by=best.server or (reply.cluster.leader if reply.cluster else ""),
         at=reply.ts or best.at,
@@ -135,7 +141,7 @@ def _merge_stream(copies: list[StreamCopy], consumers: tuple[Consumer, ...]) -> 
         consumers_seen=best.consumers_seen,
         replicas=tuple(
             StreamReplica(
-                c.server, c.stream.state, c.at, among.claims(c.stream.cluster, c.server), unseen=c.stream.unseen
+                c.server, c.stream.state, c.at, all_copies.claims(c.stream.cluster, c.server), unseen=c.stream.unseen
             )
             for c in sorted(copies, key=lambda c: c.server)
             if c.server
@@ -144,7 +150,7 @@ def _merge_stream(copies: list[StreamCopy], consumers: tuple[Consumer, ...]) -> 
 
 
 def _cut_off(copies: Iterable[StreamCopy]) -> frozenset[str]:
-    """The servers that show a place in a cluster, and no meta leader."""
+    """The servers that are in a cluster and name no meta leader."""
     return frozenset(
         copy.server
         for copy in copies
@@ -159,7 +165,7 @@ def _has_peers(cluster: Cluster | None) -> bool:
 def _merge_consumers(streams: Sequence[StreamCopy], copies: Iterable[ConsumerCopy]) -> tuple[Consumer, ...]:
     by_name: dict[str, list[ConsumerCopy]] = defaultdict(list)
     for copy in copies:
-        by_name[copy[2].name].append(copy)
+        by_name[copy.reply.name].append(copy)
     cut_off = _cut_off(streams)
     return tuple(merge_consumer(streams[0].account, by_name[name], streams, cut_off) for name in sorted(by_name))
 
@@ -170,30 +176,32 @@ def merge_consumer(
     """One `Consumer` from the copies of it that servers showed; `streams`: the copies of its stream."""
     placed = [(server, reply.cluster) for server, _, reply in copies]
     replicas = min((r.config.replicas_on(s.stream.config) for _, _, r in copies for s in streams), default=0)
-    among = _Copies(placed, replicas, cut_off)
-    leading = [copy for copy in copies if among.is_leading(copy[2].cluster, copy[0])]
+    all_copies = _Copies(placed, replicas, cut_off)
+    leading = [copy for copy in copies if all_copies.is_leading(copy.reply.cluster, copy.server)]
     candidates = leading or copies
     server, at, reply = candidates[0]
     if len(candidates) > 1:
         server, at, reply = max(
-            candidates, key=lambda copy: (_has_peers(copy[2].cluster), copy[2].delivered.consumer_seq, copy[0])
+            candidates,
+            key=lambda copy: (_has_peers(copy.reply.cluster), copy.reply.delivered.consumer_seq, copy.server),
         )
     return Consumer(
         account=account,
         stream=reply.stream_name,
         name=reply.name,
         **(reported(reply) | {"cluster": sane_cluster(reply.cluster)}),
-        has_leader=bool(leading) or _is_led_by_silent(placed),
+        has_leader=bool(leading) or _leader_is_silent(placed),
         from_leader=bool(leading),
         answered_by=server or (reply.cluster.leader if reply.cluster else ""),
         at=reply.ts or at,
         replicas=tuple(
             ConsumerReplica(
-                *(c[0], c[2].delivered, c[2].ack_floor, c[2].num_ack_pending, among.claims(c[2].cluster, c[0])),
-                unseen=c[2].unseen,
+                *(copy.server, copy.reply.delivered, copy.reply.ack_floor, copy.reply.num_ack_pending),
+                all_copies.claims(copy.reply.cluster, copy.server),
+                unseen=copy.reply.unseen,
             )
-            for c in sorted(copies, key=lambda c: c[0])
-            if c[0] and c[2] is not reply
+            for copy in sorted(copies, key=lambda copy: copy.server)
+            if copy.server and copy.reply is not reply
         )
         if len(copies) > 1
         else (),

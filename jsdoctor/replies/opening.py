@@ -74,19 +74,19 @@ def open_reply(exchange: Exchange, identities: Identities, shape: type[Shape]) -
         read = decode_pasted if exchange.access is Access.PASTED else decode
         envelope = read(exchange.body, _Envelope[shape])  # type: ignore[valid-type]  # known when it runs
     if envelope is None or envelope.error is not None or envelope.data is None:
-        return _opened_twice(exchange, shape)
+        return _open_in_steps(exchange, shape)
     return identities.sender(exchange, envelope.server), envelope.data
 
 
-def _opened_twice(exchange: Exchange, shape: type[Shape]) -> tuple[ServerIdentity, Shape]:
-    """The envelope first, for what is wrong: an error is reported as such whatever comes with it."""
+def _open_in_steps(exchange: Exchange, shape: type[Shape]) -> tuple[ServerIdentity, Shape]:
+    """Decode the envelope before its content, so that an error reply is reported as such whatever comes with it."""
     envelope = decode(exchange.body, SystemEnvelope)
-    refuse(envelope.server, envelope.error)
+    raise_for_error(envelope.server, envelope.error)
     return envelope.server, decode(envelope.data, shape)
 
 
-def refuse(sender: ServerIdentity, error: ErrorReply | None) -> None:
-    """Raises ReplyError for an error reply."""
+def raise_for_error(sender: ServerIdentity, error: ErrorReply | None) -> None:
+    """Raise ReplyError for an error reply."""
     if error is not None:
         raise ReplyError(f"{sender.name or 'a server'} replied: {error.description}")
 

@@ -27,7 +27,7 @@ _RaftzReply = dict[str, dict[str, RaftState]]
 
 
 class _Closed(ClientConnection, frozen=True):
-    """The JWT of a client is read for its account, and not kept."""
+    """A closed connection. Its JWT is read for the account, and not kept."""
 
     jwt: str = ""
 
@@ -87,9 +87,9 @@ class ServerReports:
 
     def raft(self) -> tuple[RaftMember, ...] | None:
         """The members of every group, by server, account and group; None if there is no reply."""
-        if not self._asked(Endpoint.RAFTZ):
+        if not self._was_requested(Endpoint.RAFTZ):
             return None
-        replies = list(self._read(Endpoint.RAFTZ, _RaftzReply))
+        replies = list(self._replies(Endpoint.RAFTZ, _RaftzReply))
         members = {
             (identity.name, account, group): RaftMember(
                 identity.name, account, group, identity.time or exchange.asked_at, state, exchange.asked_at
@@ -102,16 +102,16 @@ class ServerReports:
 
     def connections(self) -> Connections | None:
         """The connections of every server that listed any of them; None if none did."""
-        if not self._asked(Endpoint.CONNZ, Endpoint.CONNZ_CLOSED):
+        if not self._was_requested(Endpoint.CONNZ, Endpoint.CONNZ_CLOSED):
             return None
         server_connections: dict[str, ServerConnections] = {}
-        for identity, at, reply in self._told(Endpoint.CONNZ, _ConnzReply, _now):
+        for identity, at, reply in self._timed_replies(Endpoint.CONNZ, _ConnzReply, _now):
             server_connections[identity.name] = ServerConnections(
-                server=identity.name, at=at, open=_listed(reply, "connections")
+                server=identity.name, at=at, open=_list_of(reply, "connections")
             )
-        for identity, at, ended in self._told(Endpoint.CONNZ_CLOSED, _ClosedReply, _now):
+        for identity, at, ended in self._timed_replies(Endpoint.CONNZ_CLOSED, _ClosedReply, _now):
             known = server_connections.get(identity.name) or ServerConnections(server=identity.name, at=at)
-            closed = _listed(ended, "connections")
+            closed = _list_of(ended, "connections")
             server_connections[identity.name] = msgspec.structs.replace(
                 known, closed=None if closed is None else tuple(map(_with_issuer, closed))
             )
@@ -120,10 +120,10 @@ class ServerReports:
 
     def links(self) -> Links | None:
         """The links of every server that reported them; None if none was queried."""
-        if not self._asked(Endpoint.GATEWAYZ, Endpoint.LEAFZ, Endpoint.ROUTEZ):
+        if not self._was_requested(Endpoint.GATEWAYZ, Endpoint.LEAFZ, Endpoint.ROUTEZ):
             return None
         server_links: dict[str, ServerLinks] = {}
-        for identity, at, gateways in self._told(Endpoint.GATEWAYZ, _GatewayzReply, _now):
+        for identity, at, gateways in self._timed_replies(Endpoint.GATEWAYZ, _GatewayzReply, _now):
             server_links[identity.name] = ServerLinks(
                 server=identity.name,
                 cluster=identity.cluster,
@@ -131,42 +131,42 @@ class ServerReports:
                 gateway_name=gateways.name,
                 gateways=_gateways(gateways),
             )
-        for identity, at, leafs in self._told(Endpoint.LEAFZ, _LeafzReply, _now):
+        for identity, at, leafs in self._timed_replies(Endpoint.LEAFZ, _LeafzReply, _now):
             known = server_links.get(identity.name) or ServerLinks(
                 server=identity.name, cluster=identity.cluster, at=at
             )
-            server_links[identity.name] = msgspec.structs.replace(known, leafs=_listed(leafs, "leafs"))
-        for identity, at, routes in self._told(Endpoint.ROUTEZ, _RoutezReply, _now):
+            server_links[identity.name] = msgspec.structs.replace(known, leafs=_list_of(leafs, "leafs"))
+        for identity, at, routes in self._timed_replies(Endpoint.ROUTEZ, _RoutezReply, _now):
             known = server_links.get(identity.name) or ServerLinks(
                 server=identity.name, cluster=identity.cluster, at=at
             )
-            every = tuple(
+            connections = tuple(
                 Route(
                     self._identities.name(ServerIdentity(r.remote_name, r.remote_id)), r.account, r.start, r.remote_id
                 )
                 for r in routes.routes or ()
             )
-            peers = tuple(sorted({route.name for route in every} - {""}))
+            peers = tuple(sorted({route.name for route in connections} - {""}))
             server_links[identity.name] = msgspec.structs.replace(
                 known,
                 routes=None if "routes" in routes.unseen else peers,
-                route_connections=every,
-                route_count=len(every) if routes.num_routes is None else routes.num_routes,
+                route_connections=connections,
+                route_count=len(connections) if routes.num_routes is None else routes.num_routes,
             )
         return Links(tuple(server_links[name] for name in sorted(server_links)))
 
-    def _asked(self, *endpoints: Endpoint) -> bool:
+    def _was_requested(self, *endpoints: Endpoint) -> bool:
         return any(exchange.endpoint in endpoints for exchange in self._exchanges)
 
-    def _told(
+    def _timed_replies(
         self, endpoint: Endpoint, shape: type[_ShapeT], clock: Callable[[_ShapeT], datetime | None]
     ) -> Iterator[tuple[ServerIdentity, datetime, _ShapeT]]:
         """Every readable reply with its sender and the sender's time."""
-        for exchange, identity, reply in self._read(endpoint, shape):
+        for exchange, identity, reply in self._replies(endpoint, shape):
             yield identity, clock(reply) or identity.time or exchange.asked_at, reply
 
-    def _read(self, endpoint: Endpoint, shape: type[_ShapeT]) -> Iterator[tuple[Exchange, ServerIdentity, _ShapeT]]:
-        """Every readable reply with its exchange and its sender."""
+    def _replies(self, endpoint: Endpoint, shape: type[_ShapeT]) -> Iterator[tuple[Exchange, ServerIdentity, _ShapeT]]:
+        """Every readable reply with its exchange and its sender; each other one becomes a gap."""
         for exchange in self._exchanges:
             if exchange.endpoint is not endpoint:
                 continue
@@ -198,7 +198,7 @@ def subscriptions_of(connections: Connections | None) -> Subscriptions | None:
     return Subscriptions(tuple(listed)) if listed else None
 
 
-def _listed(reply: Reported, field: str) -> Any:
+def _list_of(reply: Reported, field: str) -> Any:
     """A list of a reply; None where the reply lacks it."""
     return None if field in reply.unseen else getattr(reply, field) or ()
 

@@ -1,4 +1,4 @@
-"""Servers and links over time, from the evidence of one time after the other."""
+"""Servers and links over time, from evidence of several times."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from jsdoctor.model.links import Links
 from jsdoctor.model.server import Servers
 from jsdoctor.model.server_past import PastSample, ServerPast
 
-_MIN = 3
-"""The last two samples are of the present."""
+_MIN_SAMPLES = 3
+"""Minimum number of samples: the last two are the present, earlier ones the past."""
 
 
 def past_sample(evidence: EvidenceSet) -> PastSample | None:
@@ -26,4 +26,4 @@ def past_sample(evidence: EvidenceSet) -> PastSample | None:
 def server_past(samples: Iterable[PastSample | None]) -> ServerPast | None:
     """These samples, oldest first. None for fewer than three."""
     past = tuple(sample for sample in samples if sample is not None)
-    return ServerPast(past) if len(past) >= _MIN else None
+    return ServerPast(past) if len(past) >= _MIN_SAMPLES else None

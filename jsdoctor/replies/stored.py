@@ -48,30 +48,31 @@ _SHIFT = 56
 
 
 def equal_digests(digests: array[int]) -> Iterator[tuple[int, int]]:
-    """Places of equal digests, each with the place of the one before it; in no certain order. 0 is no digest.
+    """Positions of equal digests, each with that of the one before it; in no certain order. 0 is no digest.
 
-    One dictionary of ten million digests takes a gigabyte; so their places are sorted by the first byte into 256 heaps,
-    and one dictionary after the other holds what is in a heap.
+    One dictionary of ten million digests takes a gigabyte; so positions are sorted by the first byte of the digest into
+    256 heaps, and one dictionary after the other holds what is in a heap.
     """
     heaps = [array("I") for _ in range(_BUCKETS)]
-    for place, digest in enumerate(digests):
+    for position, digest in enumerate(digests):
         if digest:
-            heaps[digest >> _SHIFT].append(place)
+            heaps[digest >> _SHIFT].append(position)
     for number, heap in enumerate(heaps):
         heaps[number] = array("I")
         seen: dict[int, int] = {}
-        for place in heap:
-            digest = digests[place]
+        for position in heap:
+            digest = digests[position]
             before = seen.get(digest)
             if before is not None:
-                yield before, place
-            seen[digest] = place
+                yield before, position
+            seen[digest] = position
 
 
 BLOCK_MESSAGES = 1 << 16
 DIGEST_BYTES = 8
-_LEVEL = 1
-_WIDTH = 8
+_COMPRESSION_LEVEL = 1
+_VALUE_BYTES = 8
+_CLOCK_RESOLUTION_NS = 1_000
 _FARTHEST_NS = (YEARS.stop - 1970) * 365 * 86_400 * 1_000_000_000
 _Count = Annotated[int, msgspec.Meta(ge=0, le=BLOCK_MESSAGES)]
 
@@ -118,9 +119,9 @@ class Columns:
         self._subjects: dict[str, list[int]] = {}
         self._others = [0, 0, 0]
         self._digests = array("Q") if digests else None
-        self._begin()
+        self._start_block()
 
-    def _begin(self) -> None:
+    def _start_block(self) -> None:
         self._sequences, self._dates, self._ids = array("q"), array("q"), bytearray()
 
     def add(self, stream_seq: int, date_ns: int, subject: str, has_id: int, digest: bytes = b"") -> None:
@@ -133,11 +134,11 @@ class Columns:
         if self._digests is not None:
             self._digests.append(int.from_bytes(digest, "little"))
         if len(self._ids) == BLOCK_MESSAGES:
-            self._pack()
+            self._end_block()
 
     @property
     def messages(self) -> int:
-        """How many there are so far."""
+        """The number of messages so far."""
         return sum(block.messages for block in self._blocks) + len(self._ids)
 
     @property
@@ -150,35 +151,35 @@ class Columns:
             return self._others
         return self._subjects.setdefault(subject, [0, 0, 0])
 
-    def _pack(self) -> None:
+    def _end_block(self) -> None:
         if self._ids:
             self._packed_seq = self._sequences[-1]
             self._blocks.append(
                 MessageBlock(
                     messages=len(self._ids),
-                    sequences=_packed(_differences(self._sequences)),
-                    dates=_packed(_differences(self._dates)),
-                    ids=_packed(self._ids),
+                    sequences=_compressed(_differences(self._sequences)),
+                    dates=_compressed(_differences(self._dates)),
+                    ids=_compressed(self._ids),
                 )
             )
-        self._begin()
+        self._start_block()
 
     def blocks(self) -> tuple[MessageBlock, ...]:
-        """All messages so far."""
-        self._pack()
+        """All messages so far, as blocks. Ends the block that is being filled."""
+        self._end_block()
         return tuple(self._with_digests(self._digests) if self._digests else self._blocks)
 
     def _with_digests(self, digests: array[int]) -> Iterator[MessageBlock]:
-        """The blocks, with digests where they came more than once: digests of single ids have no use."""
+        """The blocks with the digests of ids that came more than once; others are not needed."""
         again = bytearray(len(digests))
-        for before, place in equal_digests(digests):
-            again[before] = again[place] = 1
+        for before, position in equal_digests(digests):
+            again[before] = again[position] = 1
         start = 0
         for block in self._blocks:
             end = start + block.messages
             if any(again[start:end]):
                 column = array("Q", map(mul, digests[start:end], again[start:end]))
-                yield msgspec.structs.replace(block, digests=_packed(_little(column)))
+                yield msgspec.structs.replace(block, digests=_compressed(_little_endian(column)))
             else:
                 yield block
             start = end
@@ -193,12 +194,12 @@ class Columns:
 
     def subjects(self) -> tuple[SubjectIds, ...]:
         """Counts by subject, the most frequent first; those of all others last."""
-        rows = [_row(subject, counts) for subject, counts in self._subjects.items()]
+        rows = [_subject_ids(subject, counts) for subject, counts in self._subjects.items()]
         rows.sort(key=lambda row: (-row.with_id - row.without_id, row.subject))
-        return (*rows, _row("", self._others)) if any(self._others) else tuple(rows)
+        return (*rows, _subject_ids("", self._others)) if any(self._others) else tuple(rows)
 
 
-def _row(subject: str, counts: list[int]) -> SubjectIds:
+def _subject_ids(subject: str, counts: list[int]) -> SubjectIds:
     none, ids, misnamed = counts
     return SubjectIds(subject, ids, none + misnamed, misnamed)
 
@@ -206,10 +207,10 @@ def _row(subject: str, counts: list[int]) -> SubjectIds:
 def unpack(block: MessageBlock) -> Rows:
     """A block's columns. Raises `ReplyError` for one that is not what `Columns` writes."""
     rows = Rows(
-        _summed(block.sequences, block.messages),
-        _summed(block.dates, block.messages),
-        _unpacked(block.ids, block.messages),
-        _unpacked(block.digests, block.messages * DIGEST_BYTES) if block.digests else b"",
+        _sums(block.sequences, block.messages),
+        _sums(block.dates, block.messages),
+        _decompressed(block.ids, block.messages),
+        _decompressed(block.digests, block.messages * DIGEST_BYTES) if block.digests else b"",
     )
     if any(later <= earlier for earlier, later in pairwise(rows.sequences)):
         raise ReplyError("the sequences of stored messages do not grow")
@@ -229,21 +230,21 @@ def digests_of(rows: Rows) -> array[int]:
 def _differences(values: array[int]) -> bytes:
     changes = array("q", values[:1])
     changes.extend(map(sub, values[1:], values))
-    return _little(changes)
+    return _little_endian(changes)
 
 
-def _little(column: array[int]) -> bytes:
+def _little_endian(column: array[int]) -> bytes:
     if sys.byteorder == "big":
         column.byteswap()
     return column.tobytes()
 
 
-def _packed(column: bytes | bytearray) -> str:
-    return base64.b64encode(zlib.compress(column, _LEVEL)).decode()
+def _compressed(column: bytes | bytearray) -> str:
+    return base64.b64encode(zlib.compress(column, _COMPRESSION_LEVEL)).decode()
 
 
-def _unpacked(packed: str, size: int) -> bytes:
-    """Never unpacks to more than `size`: bundles are untrusted input."""
+def _decompressed(packed: str, size: int) -> bytes:
+    """The bytes of a column. Raises `ReplyError` unless there are `size` of them: bundles are untrusted input."""
     try:
         inflater = zlib.decompressobj()
         column = inflater.decompress(base64.b64decode(packed, validate=True), size + 1)
@@ -254,8 +255,9 @@ def _unpacked(packed: str, size: int) -> bytes:
     return column
 
 
-def _summed(packed: str, count: int) -> array[int]:
-    changes = array("q", _unpacked(packed, count * _WIDTH))
+def _sums(packed: str, count: int) -> array[int]:
+    """The `count` values of a column of differences."""
+    changes = array("q", _decompressed(packed, count * _VALUE_BYTES))
     if sys.byteorder == "big":
         changes.byteswap()
     try:
@@ -353,7 +355,7 @@ class _Aggregate:
 
     def __init__(self, now_ns: int, created_ns: int, window_from_ns: int) -> None:
         # The clock is exact to the microsecond, and may have been read within it.
-        self._now_ns = now_ns + 1_000
+        self._now_ns = now_ns + _CLOCK_RESOLUTION_NS
         self._created_ns, self._window_from_ns = created_ns, window_from_ns
         self.last_ns: int | None = None
         self._heap: list[tuple[int, int, Inversion]] = []
@@ -377,20 +379,20 @@ class _Aggregate:
         before_ns, before_seq = dates[0] if self.last_ns is None else self.last_ns, self.last_seq
         for stream_seq, at_ns in zip(sequences, dates, strict=True):
             if at_ns < before_ns:
-                self._inverted(Inversion(before_seq, before_ns, stream_seq, at_ns))
+                self._add_inversion(Inversion(before_seq, before_ns, stream_seq, at_ns))
             if at_ns > self._now_ns:
                 self.future += 1
                 self.future_first = self.future_first or stream_seq
                 self.future_last = stream_seq
                 self.farthest_ns = max(self.farthest_ns, at_ns - self._now_ns)
             before_ns, before_seq = at_ns, stream_seq
-        self._aged(rows)
+        self._count_by_age(rows)
         self.first_seq, self.first_ns = self.first_seq or sequences[0], self.first_ns or dates[0]
         self.last_seq, self.last_ns = before_seq, before_ns
         self.messages += len(sequences)
 
-    def _aged(self, rows: Rows) -> None:
-        """Which are older than their stream, and which have an id that its window still covers."""
+    def _count_by_age(self, rows: Rows) -> None:
+        """Count messages that are older than their stream, and those whose id the duplicate window still covers."""
         dates = rows.dates
         if max(dates) >= self._window_from_ns:
             has_id = int(HasId.YES)
@@ -405,7 +407,7 @@ class _Aggregate:
                     self.older, self.older_last = self.older + 1, stream_seq
                     self.older_ns = max(self.older_ns, at_ns)
 
-    def _inverted(self, inversion: Inversion) -> None:
+    def _add_inversion(self, inversion: Inversion) -> None:
         self.inversions += 1
         entry = (inversion.size_ns, -inversion.stream_seq, inversion)
         if len(self._heap) < MAX_INVERSIONS:
@@ -422,18 +424,18 @@ class RepeatAggregate:
 
     def add(self, rows: Rows) -> None:
         """The next block."""
-        for place, digest in enumerate(digests_of(rows)):
+        for position, digest in enumerate(digests_of(rows)):
             if digest:
                 self._digests.append(digest)
-                self._sequences.append(rows.sequences[place])
-                self._dates.append(rows.dates[place])
+                self._sequences.append(rows.sequences[position])
+                self._dates.append(rows.dates[position])
 
     def repeats(self, contents: Mapping[int, str]) -> RepeatedIds:
-        """All of them. `contents`: digests of whole messages by sequence, of those that were read whole."""
+        """All repeated ids. `contents`: digests by sequence of the messages that were read whole."""
         distances, count, differing_count = array("q"), 0, 0
-        closest, farthest, differing = _Kept(-1), _Kept(1), _Kept(1)
-        for before, place in equal_digests(self._digests):
-            repeat = self._repeat(before, place, contents)
+        closest, farthest, differing = _FarthestRepeats(-1), _FarthestRepeats(1), _FarthestRepeats(1)
+        for before, position in equal_digests(self._digests):
+            repeat = self._repeat(before, position, contents)
             count += 1
             if repeat.differs:
                 differing_count += 1
@@ -454,14 +456,14 @@ class RepeatAggregate:
             compared=len(contents),
         )
 
-    def _repeat(self, before: int, place: int, contents: Mapping[int, str]) -> Repeat:
-        first_seq, stream_seq = self._sequences[before], self._sequences[place]
+    def _repeat(self, before: int, position: int, contents: Mapping[int, str]) -> Repeat:
+        first_seq, stream_seq = self._sequences[before], self._sequences[position]
         first, second = contents.get(first_seq), contents.get(stream_seq)
         differs = None if first is None or second is None else first != second
-        return Repeat(first_seq, self._dates[before], stream_seq, self._dates[place], differs)
+        return Repeat(first_seq, self._dates[before], stream_seq, self._dates[position], differs)
 
 
-class _Kept:
+class _FarthestRepeats:
     """The farthest repeats, or with `sign` -1 the closest."""
 
     def __init__(self, sign: int) -> None:

@@ -25,7 +25,7 @@ from jsdoctor.model.server import (
     Varz,
 )
 from jsdoctor.replies.decoding import AccountDetail, ConsumerReply, JszReply, ReplyError, ServerIdentity, StreamReply
-from jsdoctor.replies.domains import Domains, domains_of, responder
+from jsdoctor.replies.domains import Domains, answering, domains_of
 from jsdoctor.replies.jsz import ReadJsz, read_jsz
 from jsdoctor.replies.merge import ConsumerCopy, StreamCopy, merge_streams
 from jsdoctor.replies.missing_replies import members_without_reply, silent_members, unreadable
@@ -37,7 +37,7 @@ from jsdoctor.replies.torn import Repeated
 _READ_FIRST = {Endpoint.VARZ: 0, Endpoint.JSZ: 1, Endpoint.HEALTHZ: 2, Endpoint.JSZ_STREAMS: 3}
 
 
-class _AccountView(NamedTuple):
+class _ShownAccount(NamedTuple):
     """An account as one server shows it: its name here, the label of its domain, the server and the time."""
 
     name: str
@@ -59,25 +59,25 @@ class ServerReplies:
         self._jsz: dict[str, JszReply] = {}
         self._identity: dict[str, ServerIdentity] = {}
         self._asked_at: dict[str, datetime] = {}
-        self._told: list[tuple[ServerIdentity, ReadJsz, Exchange]] = []
+        self._jsz_replies: list[tuple[ServerIdentity, ReadJsz, Exchange]] = []
         self._domains = Domains()
-        self._details: list[_AccountView] = []
+        self._details: list[_ShownAccount] = []
         self.asked_all = False
         self.again: Repeated | None = None
 
     def add_all(self, exchanges: Iterable[Exchange], identities: Identities) -> None:
         """Take every server reply. `identities` is shared between samples."""
         asked = (Access.SYSTEM, Access.MONITOR, Access.PASTED)
-        own = [e for e in exchanges if e.access in asked and e.endpoint in _READ_FIRST]
-        for exchange in sorted(own, key=lambda e: _READ_FIRST[e.endpoint]):
+        replies = [e for e in exchanges if e.access in asked and e.endpoint in _READ_FIRST]
+        for exchange in sorted(replies, key=lambda e: _READ_FIRST[e.endpoint]):
             try:
-                self._add(exchange, identities)
+                self._read_reply(exchange, identities)
             except ReplyError as error:
                 self.gaps.append(unreadable(exchange, error))
         self._domains = identities.domains = self._find_domains(identities.twins)
-        domains = {self._domain(_key(i), read.reply) for i, read, _ in self._told if read.reply.account_details}
+        domains = {self._domain(_key(i), read.reply) for i, read, _ in self._jsz_replies if read.reply.account_details}
         several = len(domains) > 1
-        for identity, read, exchange in self._told:
+        for identity, read, exchange in self._jsz_replies:
             self._add_accounts(identity, read, exchange, several)
         self._add_repeated(exchanges, identities, several)
 
@@ -106,23 +106,23 @@ class ServerReplies:
         )
 
     def _find_domains(self, twins: set[str]) -> Domains:
-        """The JetStream domains of this sample, with the servers that share a name."""
+        """The JetStream domains of this sample. Adds names that two servers have to `twins`."""
         result = []
         for key, identity in self._identity.items():
             jsz, varz = self._jsz.get(key), self._varz.get(key)
             runs = jsz is not None and not jsz.disabled and jsz.config is not None
             cluster = identity.cluster or (varz.cluster.name if varz and varz.cluster else "")
             named = msgspec.structs.replace(identity, cluster=cluster)
-            result.append(responder(named, key, jsz.domain if jsz else "", jsz.meta_cluster if jsz else None, runs))
+            result.append(answering(named, key, jsz.domain if jsz else "", jsz.meta_cluster if jsz else None, runs))
         return domains_of(result, twins)
 
     def _domain(self, key: str, jsz: JszReply | None) -> str:
         return self._domains.labels.get(key, jsz.domain if jsz else "")
 
-    def _add(self, exchange: Exchange, identities: Identities) -> None:
+    def _read_reply(self, exchange: Exchange, identities: Identities) -> None:
         if exchange.endpoint is Endpoint.JSZ_STREAMS:  # only streams: it has nothing about the server itself
             read = read_jsz(exchange)
-            self._told.append((identities.sender(exchange, read.sender), read, exchange))
+            self._jsz_replies.append((identities.sender(exchange, read.sender), read, exchange))
             self.asked_all = True
             return
         if exchange.endpoint is Endpoint.VARZ:
@@ -139,7 +139,7 @@ class ServerReplies:
             # A server queried in two ways reports the same twice: one copy of its streams is enough.
             if _key(identity) not in self._jsz:
                 self._jsz[_key(identity)] = read.reply
-                self._told.append((identity, read, exchange))
+                self._jsz_replies.append((identity, read, exchange))
         else:
             identity, health = open_reply(exchange, identities, Health)
             self._health[_key(identity)] = health
@@ -157,7 +157,7 @@ class ServerReplies:
             # The system account reaches over leaf nodes: an account has other streams of the same name in each domain.
             name = f"{account.name}@{domain}" if several_domains and domain else account.name
             if exchange.endpoint is not Endpoint.JSZ_STREAMS:
-                self._details.append(_AccountView(name, domain, server, at, account))
+                self._details.append(_ShownAccount(name, domain, server, at, account))
             for listed in account.stream_detail or ():
                 stream = _renamed(listed, names) if names else listed
                 consumers: Iterable[ConsumerReply] = stream.consumer_detail or ()
@@ -168,7 +168,7 @@ class ServerReplies:
                 if names:
                     consumers = [_renamed(consumer, names) for consumer in consumers]
                 self.streams.append(StreamCopy(server, name, at, stream, seen, domain, has_meta_leader))
-                self.consumers[name, stream.config.name].extend((server, c.ts or at, c) for c in consumers)
+                self.consumers[name, stream.config.name].extend(ConsumerCopy(server, c.ts or at, c) for c in consumers)
         self.gaps.extend(unreadable(exchange, error, server) for error in read.errors)
 
     @property
@@ -177,7 +177,7 @@ class ServerReplies:
         return any(
             read.reply.streams == 0
             or any(account.stream_detail is not None for account in read.reply.account_details or ())
-            for _, read, _ in self._told
+            for _, read, _ in self._jsz_replies
         )
 
     def servers(self) -> Servers | None:
@@ -271,4 +271,5 @@ def _renamed(asset: _AssetT, names: Mapping[str, str]) -> _AssetT:
 
 
 def _limit(reserved: int) -> int:
+    """The limit of an account; -1 for none, which servers report as 2^64-1 or 0."""
     return -1 if reserved >= UNLIMITED or reserved == 0 else reserved

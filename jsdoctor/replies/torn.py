@@ -55,7 +55,7 @@ def settled(
             streams_by_key[stream.key] = _with_consumers(stream, again.streams.get(stream.key), missing)
         else:
             del streams_by_key[stream.key]
-            streams_by_key |= {other.key: other for other in _instead(stream, again.streams.get(stream.key))}
+            streams_by_key |= {other.key: other for other in _replacement(stream, again.streams.get(stream.key))}
     for subject, consumer in again.consumers.items():
         of_stream = streams_by_key.get((subject.account, subject.stream))
         if of_stream is not None and subject in missing:
@@ -78,7 +78,7 @@ def _with_consumers(stream: Stream, other: Stream | None, missing: Collection[Su
     kept = {c.name: c for c in stream.consumers if c.from_leader and c.name not in names}
     for consumer in stream.consumers:
         if consumer.name not in kept:
-            kept |= {c.name: c for c in _instead(consumer, known.get(consumer.name))}
+            kept |= {c.name: c for c in _replacement(consumer, known.get(consumer.name))}
     kept |= {name: known[name] for name in names - kept.keys() if name in known}
     return msgspec.structs.replace(stream, consumers=tuple(kept[name] for name in sorted(kept)))
 
@@ -88,7 +88,7 @@ def _with_consumer(stream: Stream, name: str, consumer: Consumer | None) -> Stre
     return msgspec.structs.replace(stream, consumers=tuple(kept[each] for each in sorted(kept)))
 
 
-def _instead(torn: _Asset, other: _Asset | None) -> Iterator[_Asset]:
+def _replacement(torn: _Asset, other: _Asset | None) -> Iterator[_Asset]:
     """The replacement of a torn asset: none if it is gone, or was recreated and is not led yet."""
     if other is not None and (other.from_leader or other.created == torn.created):
         yield other

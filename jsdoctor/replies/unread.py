@@ -27,7 +27,7 @@ from jsdoctor.model.setting import struct_of
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import History, ServerTrend, Trend
 
-_HOW = "run again, with a longer --timeout, or give that reply"
+_HOW_TO_GET = "run again, with a longer --timeout, or give that reply"
 _NOT_SENT = "give the reply as the server sent it; versions that are supported send that field"
 _KINDS: tuple[type[Evidence], ...] = (
     *(Servers, ServerTrend, ConnectedServer, Links, Connections, RaftGroups, Accounts),
@@ -46,18 +46,18 @@ _FILLED: Mapping[type[Any], Mapping[str, tuple[str, ...]]] = {
     },
     Stream: {"the list of its consumers": ("consumers",)},
 }
-"""The fields that each reply fills. The first is None if it was not read, but for consumers."""
+"""The fields that each reply fills. The first is None if the reply was not read, except for consumers."""
 
 
 def with_unread(evidence: EvidenceSet, *kinds: type[Evidence]) -> EvidenceSet:
-    """The evidence, of which checks get what was read of each server and stream. `kinds`: only these."""
+    """The evidence; checks see only what was read of each server and stream. `kinds`: only these."""
     for kind in kinds or _KINDS:
-        if (value := evidence.get(kind)) is not None and (shown := mapped(value, _read)) is not value:
+        if (value := evidence.get(kind)) is not None and (shown := mapped(value, _only_read)) is not value:
             evidence = evidence.partly_shown(shown, kind)
     return evidence
 
 
-def read_of(value: Shape, unseen: Iterable[str] = (), how_to_get: str = _HOW) -> Shape:
+def read_of(value: Shape, unseen: Iterable[str] = (), how_to_get: str = _HOW_TO_GET) -> Shape:
     """A server, its links or connections, or a stream without the replies that were not read, and without `unseen`."""
     subject = value.subject  # type: ignore[attr-defined]  # all of `_FILLED` have one
     return without_unseen(mark_unread(value, _unread_fields(value), subject, how_to_get), unseen, subject, how_to_get)
@@ -66,9 +66,9 @@ def read_of(value: Shape, unseen: Iterable[str] = (), how_to_get: str = _HOW) ->
 def without_unseen(
     value: Shape, unseen: Iterable[str], subject: Subject, how_to_get: str, prefix: str = "", *, is_sent: bool = False
 ) -> Shape:
-    """The value without these fields, at any depth: by path, of tuples in each element.
+    """The value with these fields hidden from checks: paths of any depth, in a tuple for each element.
 
-    `is_sent`: servers always send them, so that None is no value of theirs, and checks may read it.
+    `is_sent`: servers always send these fields, so that None is none of their values: checks may read a None.
     """
     below: dict[str, set[str]] = {}
     for path in unseen:
@@ -89,12 +89,12 @@ def without_unseen(
 
 
 def mapped(value: Any, change: Callable[[Any, Subject], Any], subject: Subject = CLUSTER) -> Any:
-    """The value with what `change` makes of each part of a reply in it, the innermost first; itself if that is nothing.
+    """Apply `change` to each part of a reply in the value, the innermost first. Returns `value` if nothing changes.
 
-    `change` gets the subject that the part belongs to.
+    `change` gets the part and the subject that it belongs to.
     """
     if isinstance(value, tuple):
-        if value and isinstance(value[0], Stream | Consumer) and not any(map(_lacks, value)):
+        if value and isinstance(value[0], Stream | Consumer) and not any(map(_lacks_fields, value)):
             return value  # there may be a hundred thousand, and as a rule nothing is to be done for any
         items = tuple(mapped(item, change, subject) for item in value)
         return items if any(map(is_not, items, value)) else value
@@ -107,24 +107,24 @@ def mapped(value: Any, change: Callable[[Any, Subject], Any], subject: Subject =
     return change(msgspec.structs.replace(value, **parts) if parts else value, subject)
 
 
-def _read(value: Any, subject: Subject) -> Any:
+def _only_read(value: Any, subject: Subject) -> Any:
     """The value without what was not read, and without what its reply lacks."""
     if isinstance(value, Reported) and value.unseen:
         value = without_unseen(value, value.unseen, subject, _NOT_SENT, is_sent=True)
     if isinstance(value, Server):
         value = hide(value, [name for name in ("server_id", "version") if not getattr(value, name)], subject, _NOT_SENT)
-    return mark_unread(value, _unread_fields(value), subject, _HOW)
+    return mark_unread(value, _unread_fields(value), subject, _HOW_TO_GET)
 
 
-def _lacks(asset: Stream | Consumer) -> bool:
+def _lacks_fields(asset: Stream | Consumer) -> bool:
     if asset.unseen or (asset.replicas and any(replica.unseen for replica in asset.replicas)):
         return True
-    return isinstance(asset, Stream) and (not asset.consumers_seen or any(map(_lacks, asset.consumers)))
+    return isinstance(asset, Stream) and (not asset.consumers_seen or any(map(_lacks_fields, asset.consumers)))
 
 
 @cache
 def _parts(shape: Any) -> tuple[str, ...]:
-    """The fields that hold something of a reply, at some depth."""
+    """The fields that contain a part of a reply at any depth."""
     fields = ((field.name, struct_of(field.type)) for field in msgspec.structs.fields(shape))
     return tuple(name for name, below in fields if below and (issubclass(below, (Reported, *_FILLED)) or _parts(below)))
 
@@ -137,7 +137,7 @@ def server_gaps(servers: Servers | None, known: Iterable[Gap]) -> Iterator[Gap]:
     of_every_server = set.intersection(*unread.values()) if unread else set()
     for subject, replies in unread.items():
         if (missing := sorted(replies - of_every_server)) and subject not in named:
-            yield Gap("server", subject, f"{' and '.join(missing)} was not read", _HOW)
+            yield Gap("server", subject, f"{' and '.join(missing)} was not read", _HOW_TO_GET)
 
 
 @cache

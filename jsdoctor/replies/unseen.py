@@ -20,9 +20,9 @@ class _ReplyField(NamedTuple):
 
 
 def unseen_fields(value: Mapping[str, Any], shape: Any, cut: frozenset[str], path: str = "") -> frozenset[str]:
-    """The fields of a shape, by the names of its attributes, that a cut reply does not show.
+    """The fields of a shape, as paths of attributes, that a cut reply does not show. `cut`: paths of cut containers.
 
-    Where a container is whole, the server leaves out what is zero, and the default stands, but of what it always sends.
+    In a container that is not cut, a missing field has its default, unless servers always send it.
     """
     unseen: set[str] = set()
     for name, key, shape_below, is_sent in reply_fields(shape):
@@ -39,16 +39,16 @@ def unseen_fields(value: Mapping[str, Any], shape: Any, cut: frozenset[str], pat
 
 
 def with_lacking(value: Any, plain: Any) -> tuple[Any, set[str]]:
-    """What was decoded, of which each `Reported` object names what it lacks, and what is lacking outside of those.
+    """The decoded value, in which each `Reported` object names the fields that it lacks; and other lacking fields.
 
     `plain` is the same JSON without types.
     """
     if isinstance(value, tuple | dict):
         keys = range(len(value)) if isinstance(value, tuple) else value
-        found = {key: with_lacking(value[key], plain[key]) for key in keys}
-        items = {key: item for key, (item, _) in found.items()}
+        results = {key: with_lacking(value[key], plain[key]) for key in keys}
+        items = {key: item for key, (item, _) in results.items()}
         return tuple(items.values()) if isinstance(value, tuple) else items, set().union(
-            *(u for _, u in found.values())
+            *(u for _, u in results.values())
         )
     if not isinstance(value, msgspec.Struct):
         return value, set()
@@ -69,7 +69,7 @@ def with_lacking(value: Any, plain: Any) -> tuple[Any, set[str]]:
 def reply_fields(shape: Any) -> tuple[_ReplyField, ...]:
     """The fields of a struct, worked out once. `below`: the struct that a field holds."""
     return tuple(
-        _ReplyField(of.name, of.encode_name, struct_of(of.type), isinstance(of.default_factory, Sent))
-        for of in msgspec.structs.fields(shape)
-        if of.name != "unseen"
+        _ReplyField(field.name, field.encode_name, struct_of(field.type), isinstance(field.default_factory, Sent))
+        for field in msgspec.structs.fields(shape)
+        if field.name != "unseen"
     )

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from jsdoctor.sources.connect.settings import ConnectionSettings
     from jsdoctor.sources.http_api import ApiAccess
 
-_SLOWEST_S = 30.0
-"""Timeout in seconds: queries of days of metrics or logs take longer than replies of a server."""
+_MIN_TIMEOUT_S = 30.0
+"""Minimum timeout in seconds: queries of days of metrics or logs take longer than replies of a server."""
 
-_LOGS_IN = re.compile(r"auth|token|key|secret|cookie|pass", re.IGNORECASE)
+_SECRET_HEADER = re.compile(r"auth|token|key|secret|cookie|pass", re.IGNORECASE)
 """Names of headers whose value is a secret."""
 
 
@@ -31,7 +31,7 @@ class ApiRequest(Protocol):
 
     @property
     def token(self) -> str:
-        """The bearer token. Empty: that of a variable."""
+        """The bearer token. If it is empty, the variable in `TOKENS` is read."""
         ...
 
     @property
@@ -41,7 +41,7 @@ class ApiRequest(Protocol):
 
 
 TOKENS = {"--prometheus": "PROMETHEUS_TOKEN", "--loki": "LOKI_BEARER_TOKEN"}
-"""The variables with the bearer token of each API; logcli has the same name."""
+"""The environment variable with the bearer token of each API; that of Loki has the name that logcli uses."""
 
 
 def _token(option: str, request: ApiRequest) -> str:
@@ -60,25 +60,25 @@ def api_access(option: str, request: ApiRequest, settings: ConnectionSettings) -
         raise UsageProblem(f"{option}-token: that is no token", "give it as it was issued, without line breaks")
     tls = plan_tls(settings).context if url.base.startswith("https://") else None
     if tls is not None and settings.origins.get("tls_ca") != "--tlsca":
-        tls.load_default_certs()  # a context names the authority of NATS servers, and this is none
+        tls.load_default_certs()  # the CA of a context is for NATS servers, and this is another service
     return ApiAccess(
         url=url,
         token=token,
         headers=dict(request.headers),
-        timeout_s=max(settings.timeout_s, _SLOWEST_S),
+        timeout_s=max(settings.timeout_s, _MIN_TIMEOUT_S),
         tls=tls,
     )
 
 
 def api_secrets(option: str, request: ApiRequest) -> tuple[Secret, ...]:
-    """What must not be kept of an access: token, password, and headers that log in. A tenant is no secret: its name
-    may be that of a stream. Raises `UsageProblem` for a URL that cannot be used.
+    """The secrets of an access, which no output may contain: token, password, and headers that log in. The name of a
+    tenant is no secret: a stream may have the same name. Raises `UsageProblem` for a URL that cannot be used.
     """
     from jsdoctor.redaction.redact import Secret
     from jsdoctor.sources.servers.monitor_url import parse_monitor_url
 
     login = parse_monitor_url(request.url, option).login
-    values = [value for name, value in request.headers if _LOGS_IN.search(name)]
+    values = [value for name, value in request.headers if _SECRET_HEADER.search(name)]
     tokens = [_token(option, request), *values, *(value.split()[-1] for value in values if value)]
     password = login[1] if login else ""
     secrets = [Secret("token", text) for text in tokens if text] + [

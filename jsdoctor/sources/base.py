@@ -38,7 +38,7 @@ class Role(IntEnum):
     """What a source is for. Sources are read in this order."""
 
     ACCESS = 1
-    """It shows a part of a deployment, and opens a way to the rest."""
+    """It shows a part of a deployment, and makes the rest reachable."""
     DEPLOYMENT = 2
     """It shows a deployment. A run judges one."""
     PAST = 3
@@ -157,7 +157,7 @@ class Source(ABC):
         """
 
 
-_WORDS: Mapping[type[Evidence], str] = {LogEvidence: "logs", Manifests: "manifests", PacketEvidence: "packets"}
+_REPORT_NAMES: Mapping[type[Evidence], str] = {LogEvidence: "logs", Manifests: "manifests", PacketEvidence: "packets"}
 """The kinds of evidence that need no deployment, as reports name them."""
 
 
@@ -176,33 +176,33 @@ class Collection:
         """Add what a source has yielded."""
         self.readings.append(reading)
         if self._evidence is not None:
-            self._evidence = _joined(self._evidence, reading)
+            self._evidence = _with_reading(self._evidence, reading)
 
     @property
     def evidence(self) -> EvidenceSet:
-        """All evidence so far. Replies that are assembled are not kept."""
+        """All evidence so far. The first use assembles the replies, and then drops their bodies from `readings`."""
         if self._evidence is None:
-            self._evidence = self._of_deployment()
+            self._evidence = self._deployment_evidence()
             for reading in self.readings:
-                self._evidence = _joined(self._evidence, reading)
-            self.readings = [replace(reading, samples=_emptied(reading.samples)) for reading in self.readings]
+                self._evidence = _with_reading(self._evidence, reading)
+            self.readings = [replace(reading, samples=_without_bodies(reading.samples)) for reading in self.readings]
         return self._evidence
 
     @property
     def samples(self) -> tuple[Sample, ...]:
-        """The samples of the deployment, the last one with what else was seen at that time."""
+        """The samples of the deployment. Exchanges and gaps of other readings are added to the last one."""
         samples = [sample for reading in self.readings for sample in reading.samples]
-        beside = [reading for reading in self.readings if reading.exchanges]
-        if not beside:
+        with_exchanges = [reading for reading in self.readings if reading.exchanges]
+        if not with_exchanges:
             return tuple(samples)
-        last = samples[-1] if samples else Sample(taken_at=beside[0].origin[0].collected_at, exchanges=())
-        exchanges = (*last.exchanges, *(exchange for reading in beside for exchange in reading.exchanges))
-        gaps = (*last.gaps, *(gap for reading in beside for gap in reading.gaps))
+        last = samples[-1] if samples else Sample(taken_at=with_exchanges[0].origin[0].collected_at, exchanges=())
+        exchanges = (*last.exchanges, *(exchange for reading in with_exchanges for exchange in reading.exchanges))
+        gaps = (*last.gaps, *(gap for reading in with_exchanges for gap in reading.gaps))
         return (*samples[:-1], replace(last, exchanges=exchanges, gaps=gaps))
 
     @property
     def deployed(self) -> bool:
-        """Whether a deployment was looked at, successfully or not."""
+        """Whether a deployment was read, successfully or not."""
         seen = any(sample.exchanges or sample.gaps for sample in self.samples)
         return seen or any(reading.deployment for reading in self.readings)
 
@@ -210,7 +210,7 @@ class Collection:
     def kinds(self) -> frozenset[type[Evidence]]:
         """The kinds of evidence that were requested and need no deployment."""
         kinds = {kind for source in self._sources for kind in source.provides}
-        kinds |= {type(kept) for reading in self.readings for kept in reading.evidence} & set(_WORDS)
+        kinds |= {type(kept) for reading in self.readings for kept in reading.evidence} & set(_REPORT_NAMES)
         return frozenset(kinds | {LogEvidence} if self.logs else kinds)
 
     @property
@@ -228,12 +228,12 @@ class Collection:
 
     @property
     def monitor(self) -> tuple[str, ...]:
-        """The monitoring addresses to which sources have opened a way."""
+        """The monitoring addresses that sources have made reachable."""
         return tuple(url for reading in self.readings for url in reading.monitor)
 
     @property
     def settings(self) -> ConnectionSettings | None:
-        """The login of a live deployment. None where none is looked at."""
+        """The login of a live deployment; None if none was queried."""
         return next((reading.settings for reading in self.readings if reading.settings is not None), None)
 
     @property
@@ -253,7 +253,7 @@ class Collection:
 
     @property
     def headline(self) -> str:
-        """What was read, as text."""
+        """One line on what was read."""
         from jsdoctor.sources.headline import headline
 
         captured_at = next((reading.captured_at for reading in self.readings if reading.captured_at), None)
@@ -261,24 +261,24 @@ class Collection:
         seen = headline(self.evidence, () if pasted else self.samples, captured_at) if self.deployed else ""
         return "; ".join(filter(None, [seen, *(reading.headline for reading in self.readings)]))
 
-    def _of_deployment(self) -> EvidenceSet:
-        whole = next((reading.deployment for reading in self.readings if reading.deployment is not None), None)
-        if whole is not None:
-            return whole
+    def _deployment_evidence(self) -> EvidenceSet:
+        complete = next((reading.deployment for reading in self.readings if reading.deployment is not None), None)
+        if complete is not None:
+            return complete
         if not self.deployed:
-            return _nothing_but([word for kind, word in _WORDS.items() if kind in self.kinds])
+            return _without_deployment([word for kind, word in _REPORT_NAMES.items() if kind in self.kinds])
         from jsdoctor.pasted.sample import with_unseen
-        from jsdoctor.replies.assemble import assemble  # what is only listed needs none: a question, a mistake
+        from jsdoctor.replies.assemble import assemble  # imported late: most runs without replies never need it
 
         evidence = assemble(self.samples)
         unseen = [reading.unseen for reading in self.readings if reading.unseen is not None]
         return with_unseen(evidence, unseen) if unseen else evidence
 
 
-def _joined(evidence: EvidenceSet, reading: Reading) -> EvidenceSet:
-    """The evidence with that of a reading. What belongs to a sample has been assembled with it."""
-    for kind in reading.evidence:
-        evidence = evidence.joined(kind)
+def _with_reading(evidence: EvidenceSet, reading: Reading) -> EvidenceSet:
+    """The evidence with that of a reading. Gaps beside exchanges belong to a sample, and were assembled with it."""
+    for value in reading.evidence:
+        evidence = evidence.joined(value)
     if reading.replied:
         from jsdoctor.replies.unread import with_unread
 
@@ -288,16 +288,16 @@ def _joined(evidence: EvidenceSet, reading: Reading) -> EvidenceSet:
     return evidence.without(*reading.absent) if reading.absent else evidence
 
 
-def _emptied(samples: Sequence[Sample]) -> tuple[Sample, ...]:
-    """The samples without the bodies of their replies and what was decoded of them: what was requested when."""
+def _without_bodies(samples: Sequence[Sample]) -> tuple[Sample, ...]:
+    """The samples without the bodies of replies; what was requested and when is kept."""
     return tuple(
         replace(sample, exchanges=tuple(replace(exchange, body=b"") for exchange in sample.exchanges))
         for sample in samples
     )
 
 
-def _nothing_but(words: Sequence[str]) -> EvidenceSet:
-    """No evidence yet, and why there will be none of a deployment."""
+def _without_deployment(words: Sequence[str]) -> EvidenceSet:
+    """Empty evidence: every kind is absent, as only `words` were read and no deployment."""
     names = " and ".join(words)
     gap = Gap(
         kind="access",

@@ -16,7 +16,7 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\xfd7zXZ\x00", "xz"),
     (b"PK\x03\x04", "zip"),
 )
-_STRANGERS: tuple[tuple[bytes, str], ...] = (
+_OTHER_FORMATS: tuple[tuple[bytes, str], ...] = (
     (b"7z\xbc\xaf", "a 7z archive: unpack it first"),
     (b"Rar!", "a rar archive: unpack it first"),
     (b"\x04\x22\x4d\x18", "compressed with lz4: unpack it first"),
@@ -36,9 +36,9 @@ FACTORS = {"": 1.0, "gzip": 10.0, "zstd": 10.0, "bzip2": 15.0, "xz": 15.0, "zip"
 PEEK = 512
 """Number of first bytes that identify the format of a file."""
 
-_PIECE = 16 * 1024
-_MAX = 4 << 20
-_TEXT = bytes(range(0x20, 0x100)) + b"\t\n\r\x1b\x00\x0b\x0c\x08\x07"
+_READ_BYTES = 16 * 1024
+_MAX_TEXT_BYTES = 4 << 20
+_TEXT_BYTES = bytes(range(0x20, 0x100)) + b"\t\n\r\x1b\x00\x0b\x0c\x08\x07"
 
 
 class Unreadable(Exception):  # noqa: N818  # the input is at fault, not the program
@@ -64,10 +64,11 @@ def is_tar(head: bytes) -> bool:
 
 def not_a_log(head: bytes) -> str:
     """Why these first bytes cannot be those of a text log, or an empty text."""
-    for magic, what in _STRANGERS:
+    for magic, what in _OTHER_FORMATS:
         if head.startswith(magic):
             return f"this is {what}"
-    odd = len(head.translate(None, _TEXT))
+    # Logs of crashed machines may contain binary bytes, and begin with zeros: not text is above 4 % or a third.
+    odd = len(head.translate(None, _TEXT_BYTES))
     nulls = head.count(0)
     if odd * 25 > len(head) or (nulls * 3 > len(head) and not head.startswith(b"\x00" * 16)):
         return "this is not text"
@@ -140,17 +141,17 @@ _DECODERS: dict[str, Callable[[], _StreamDecoder]] = {
 }
 
 
-def _recoded(read: Callable[[int], bytes]) -> Iterator[bytes]:
-    """UTF-16 with a byte order mark, as Windows tools save it."""
+def _utf16_to_utf8(read: Callable[[int], bytes]) -> Iterator[bytes]:
+    """The text as UTF-8. UTF-16 with a byte order mark is what Windows tools save."""
     decoder = codecs.getincrementaldecoder("utf-16")(errors="replace")
-    while data := read(_PIECE):
+    while data := read(_READ_BYTES):
         yield decoder.decode(data).encode(errors="replace")
     yield decoder.decode(b"", final=True).encode(errors="replace")
 
 
 def decompressed(read: Callable[[int], bytes], codec: str) -> Iterator[bytes]:
     """The text of a packed input, piece by piece. Raises `Unreadable` where it is damaged or cut short."""
-    return _recoded(read) if codec == "utf-16" else _unpacked(read, codec)
+    return _utf16_to_utf8(read) if codec == "utf-16" else _unpacked(read, codec)
 
 
 def _unpacked(read: Callable[[int], bytes], codec: str) -> Iterator[bytes]:
@@ -158,26 +159,26 @@ def _unpacked(read: Callable[[int], bytes], codec: str) -> Iterator[bytes]:
 
     Raises `Unreadable` where it is damaged or cut short, after everything before that was yielded.
     """
-    piece = 1024 if codec == "zstd" else _PIECE  # a zstd block of 4 bytes may hold 128 KiB
-    data = read(piece)
+    read_bytes = 1024 if codec == "zstd" else _READ_BYTES  # a zstd block of 4 bytes may hold 128 KiB
+    data = read(read_bytes)
     while data:
-        decoder: Any = _DECODERS[codec]()  # the state changes with every call, which types cannot say
+        decoder: Any = _DECODERS[codec]()  # the state changes with every call, which types cannot express
         while not decoder.eof:
             try:
-                text = decoder.decompress(data, _MAX)
+                text = decoder.decompress(data, _MAX_TEXT_BYTES)
             except (zlib.error, OSError, lzma.LZMAError, EOFError) as error:
                 raise Unreadable(f"the {codec} data is damaged ({error})") from error
             if text:
                 yield text
             data = b""
             if not decoder.eof and getattr(decoder, "needs_input", True):
-                data = read(piece)
+                data = read(read_bytes)
                 if not data:
                     raise Unreadable(f"the {codec} data ends too early: the file is cut short")
-        data = decoder.unused_data or read(piece)
+        data = decoder.unused_data or read(read_bytes)
         if data and not data.strip(b"\x00"):  # padding of tapes and block devices
             return
         if data and len(data) < PEEK:
-            data += read(piece)
+            data += read(read_bytes)
         if data and codec_of(data) != codec:
             raise Unreadable(f"there is something else behind the {codec} data")

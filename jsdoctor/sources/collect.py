@@ -25,7 +25,7 @@ def collect(sources: Sequence[Source], need: Need, run: Run) -> Collection:
 
 @contextmanager
 def opened(sources: Sequence[Source], need: Need, run: Run) -> Iterator[Collection]:
-    """What all sources yield, read in the order of their roles. Their files are there while the context lasts."""
+    """What all sources yield, read in the order of their roles. Their files exist while the context lasts."""
     _refuse_contradictions(sources, run.window)
     collection = Collection(sources, need)
     with ExitStack() as readings:

@@ -1,4 +1,4 @@
-"""Where to connect: the command line and the environment, else what the configuration file says."""
+"""Where to connect: the command line and the environment, else the configuration file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jsdoctor.sources.connect.contexts import config_home
 from jsdoctor.sources.connect.options import ConnectionOptions
 from jsdoctor.sources.connect.settings import ConnectionSettings, resolve
 
-_OF_ONE_LOGIN = ("server", "user", "password", "token", "creds", "nkey")
+_LOGIN_FIELDS = ("server", "user", "password", "token", "creds", "nkey")
 
 
 def resolve_connection(options: ConnectionOptions, config: Configuration) -> ConnectionSettings:
@@ -21,10 +21,10 @@ def resolve_connection(options: ConnectionOptions, config: Configuration) -> Con
 
 
 def resolve_logins(options: ConnectionOptions, config: Configuration) -> tuple[ConnectionSettings, ...]:
-    """The settings of every login to look with, the first as `resolve_connection` has it. Raises UsageProblem."""
+    """The settings of every login to collect with, the first as `resolve_connection` has it. Raises UsageProblem."""
     options = _with_configured(options, config)
     if options.more_contexts:
-        given = [f"--{name}" for name in _OF_ONE_LOGIN if getattr(options, name)]
+        given = [f"--{name}" for name in _LOGIN_FIELDS if getattr(options, name)]
         if given:
             raise UsageProblem(f"{' and '.join(given)} cannot be given with several contexts", "put it into a context")
     every = (options, *(replace(options, context=name) for name in dict.fromkeys(options.more_contexts or ())))
@@ -37,7 +37,7 @@ def flags_of(logins: Sequence[ConnectionSettings]) -> str:
 
 
 def _with_configured(options: ConnectionOptions, config: Configuration) -> ConnectionOptions:
-    """The configuration file stands in where neither the command line nor the environment names a server."""
+    """The options with values of the configuration file; its servers and contexts only if no other source names one."""
     named = options.server or options.context or os.environ.get("NATS_URL") or os.environ.get("NATS_CONTEXT")
     timeout = options.timeout
     if timeout is None and config.timeout_ns is not None and not os.environ.get("NATS_TIMEOUT"):

@@ -33,7 +33,7 @@ PEEK = 256 * 1024
 
 _YEAR = 2000
 _ANY_TIME = datetime(_YEAR, 1, 1, tzinfo=UTC)
-_LINES = 400
+_MAX_READ_LINES = 400
 IsLog = Callable[[str], bool]
 _MANIFEST = re.compile(
     r"^[^\S\n]*+(?:apiVersion:\s*\S|\"?(?:terraform_version|planned_values)\"?:?"
@@ -57,7 +57,7 @@ class FileKind(StrEnum):
 
 
 def of_bytes(head: bytes) -> FileKind | None:
-    """The kind of a binary file; None where it may be text. A packed text counts as a log."""
+    """PACKETS for a packet capture, else None: other formats are recognised by their text."""
     if head[:4] in MAGICS or head[:4] == MAGIC:
         return FileKind.PACKETS
     return None
@@ -96,15 +96,15 @@ def of_text(text: str, is_log: IsLog) -> tuple[FileKind, ...]:
         return (FileKind.MANIFEST,)
     if kinds and shows_stacks(text):
         return tuple(kinds)  # the names of functions of a server are no log
-    words = without_tables(text) if kinds else text  # errors in the cells of a report are no log
-    if _is_log(words, is_log, dates=not kinds):
+    outside_tables = without_tables(text) if kinds else text  # errors in the cells of a report are no log
+    if _is_log(outside_tables, is_log, dates=not kinds):
         kinds.append(FileKind.LOG)
     return tuple(kinds)
 
 
 def _is_log(text: str, is_log: IsLog, dates: bool = True) -> bool:
     """Whether its first lines have a server's line, one that a rule knows, or (`dates`) most begin with a time."""
-    lines = [line for line in islice(text.splitlines(), 4 * _LINES) if line.strip()][:_LINES]
+    lines = [line for line in islice(text.splitlines(), 4 * _MAX_READ_LINES) if line.strip()][:_MAX_READ_LINES]
     read = [read_line(line.encode(errors="replace"), _YEAR) for line in lines]
     if any(line.server for line in read) or is_log(text):
         return True

@@ -46,84 +46,86 @@ def gathered(
         require_linux()
     started = datetime.now(UTC)
     named = dict.fromkeys(server for login in logins for server in login.servers)
-    live = (EvidenceOrigin("live", name, started) for name in (*(() if only_monitor else named), *_shown(monitor)))
+    live = (EvidenceOrigin("live", name, started) for name in (*(() if only_monitor else named), *_monitors(monitor)))
     origin = (*live, *(EvidenceOrigin("ntp", parse_ntp_host(host).text, started) for host in plan.ntp))
     tls = plan_tls(logins[0]).context if monitor else None
     problems: list[Problem] = []
 
     async def samples_of(number: int, login: ConnectionSettings) -> tuple[Sample, ...]:
         """All samples of a login; those of the first login include the monitoring endpoints."""
-        ask = partial(gather, plan=plan_of_login(plan, number), progress=progress, monitor_tls=tls)
-        asked = () if number else monitor
+        take = partial(gather, plan=plan_of_login(plan, number), progress=progress, monitor_tls=tls)
+        monitor_urls = () if number else monitor
         if only_monitor:
-            return await ask(None, asked)
+            return await take(None, monitor_urls)
 
-        async def through(settings: ConnectionSettings) -> tuple[Sample, ...]:
+        async def connected_samples(settings: ConnectionSettings) -> tuple[Sample, ...]:
             progress(f"connecting to {', '.join(settings.servers)}")
             async with connect(settings) as connection:
-                return await ask(connection, asked, js_api_prefix=settings.js_api_prefix)
+                return await take(connection, monitor_urls, js_api_prefix=settings.js_api_prefix)
 
         try:
-            return await seen_together(await through(login), login, through)
+            return await seen_together(await connected_samples(login), login, connected_samples)
         except ConnectProblem as problem:
             problems.append(problem)
             gap = Gap("connection", CLUSTER, problem.message, problem.hint)
             unconnected = Sample(taken_at=started, exchanges=(), gaps=(gap,))
-            return (*(await ask(None, asked) if asked else ()), unconnected)
+            return (*(await take(None, monitor_urls) if monitor_urls else ()), unconnected)
 
-    async def of_all_logins() -> list[tuple[Sample, ...]]:
+    async def samples_of_all_logins() -> list[tuple[Sample, ...]]:
         return await asyncio.gather(*(samples_of(number, login) for number, login in enumerate(logins)))
 
-    before = _host() if plan.host else ()
-    by_login = asyncio.run(of_all_logins())
+    before = _host_exchange() if plan.host else ()
+    by_login = asyncio.run(samples_of_all_logins())
     samples = of_several_logins(by_login) if len(by_login) > 1 else by_login[0]
-    samples = _with_exchanges(samples, before, _host() if plan.host else ())
+    samples = _with_exchanges(samples, before, _host_exchange() if plan.host else ())
     known = logins_of(samples, [login.flags for login in logins])
     problem = problems[0] if problems else None
     return Reading(samples=samples, origin=origin, problem=problem, logins=known, settings=logins[0])
 
 
-def _host() -> tuple[Exchange, ...]:
+def _host_exchange() -> tuple[Exchange, ...]:
     return (read_host(),)
 
 
 def _with_exchanges(
     samples: tuple[Sample, ...], first: Sequence[Exchange], last: Sequence[Exchange]
 ) -> tuple[Sample, ...]:
-    """Samples with more exchanges in the first and in the last of them."""
+    """The samples with the exchanges `first` added to the first, and `last` to the last of them."""
     added = list(samples)
-    for place, more in ((0, first), (-1, last)):
-        added[place] = msgspec.structs.replace(added[place], exchanges=(*added[place].exchanges, *more))
+    for position, more in ((0, first), (-1, last)):
+        added[position] = msgspec.structs.replace(added[position], exchanges=(*added[position].exchanges, *more))
     return tuple(added)
 
 
-def _shown(monitor: Sequence[str]) -> list[str]:
+def _monitors(monitor: Sequence[str]) -> list[str]:
     """Monitoring addresses without their logins; those behind Kubernetes are one source, its namespace."""
     return [url.base for url in map(parse_monitor_url, monitor) if not url.socket]
 
 
-Look = Callable[[ConnectionSettings], Awaitable[tuple[Sample, ...]]]
+TakeSamples = Callable[[ConnectionSettings], Awaitable[tuple[Sample, ...]]]
 """Connects with these settings and takes all samples. Raises ConnectProblem."""
 
-_OF_ONE_SERVER = frozenset({Endpoint.VARZ, Endpoint.JSZ, Endpoint.HEALTHZ, Endpoint.ROUTEZ, Endpoint.CONNECT_INFO})
-"""What the odd server reports of itself. Its view of streams is that of nobody else."""
+_OWN_STATE = frozenset({Endpoint.VARZ, Endpoint.JSZ, Endpoint.HEALTHZ, Endpoint.ROUTEZ, Endpoint.CONNECT_INFO})
+"""Endpoints whose replies describe the odd server itself. Its replies on streams contradict all other servers."""
 
 
-async def seen_together(samples: tuple[Sample, ...], login: ConnectionSettings, look: Look) -> tuple[Sample, ...]:
-    """The samples as they are, or those of an address that sees more of the cluster, with what the odd server reports.
+async def seen_together(
+    samples: tuple[Sample, ...], login: ConnectionSettings, take_samples: TakeSamples
+) -> tuple[Sample, ...]:
+    """The samples; if their server knows no leader, those of another address, with what the first reports of itself.
 
     Requests are repeated only where several addresses are given and the connected server shows no leader at all.
     """
     if len(login.servers) < 2 or not _is_odd(samples):
         return samples
-    for place, address in enumerate(login.servers):
-        server_logins = login.server_logins[place : place + 1]
+    for position, address in enumerate(login.servers):
+        server_logins = login.server_logins[position : position + 1]
         try:
-            others = await look(replace(login, servers=(address,), server_logins=server_logins))
+            others = await take_samples(replace(login, servers=(address,), server_logins=server_logins))
         except ConnectProblem:
             continue
         if not _is_odd(others):
-            return tuple(_with_odd_server(*pair) for pair in zip(others, _repeated(samples, len(others)), strict=True))
+            return tuple(_with_odd_server(*pair) for pair in zip(others, _padded(samples, len(others)), strict=True))
     return samples
 
 
@@ -138,12 +140,12 @@ def _is_odd(samples: tuple[Sample, ...]) -> bool:
     return Access.ACCOUNT in accesses and evidence.get(SnapshotSeries) is None
 
 
-def _repeated(samples: tuple[Sample, ...], number: int) -> Iterator[Sample]:
-    """As many samples as the other look has, the last one as often as needed."""
-    return (samples[min(place, len(samples) - 1)] for place in range(number))
+def _padded(samples: tuple[Sample, ...], number: int) -> Iterator[Sample]:
+    """`number` samples: the first ones, and the last one repeated as often as needed."""
+    return (samples[min(position, len(samples) - 1)] for position in range(number))
 
 
 def _with_odd_server(sample: Sample, odd: Sample) -> Sample:
     """A sample of the majority, with what the odd server reports of itself where its system account was used."""
-    own = tuple(e for e in odd.exchanges if e.access is Access.SYSTEM and e.endpoint in _OF_ONE_SERVER)
+    own = tuple(e for e in odd.exchanges if e.access is Access.SYSTEM and e.endpoint in _OWN_STATE)
     return msgspec.structs.replace(sample, exchanges=(*sample.exchanges, *own))

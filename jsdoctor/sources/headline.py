@@ -1,4 +1,4 @@
-"""One line on what was looked at: how many servers, streams and consumers, through which access."""
+"""One line on what was read: how many servers, streams and consumers, through which access."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _missing(topology: Topology | None, seen: int) -> int:
 
 
 def packets_headline(packets: PacketEvidence) -> str:
-    """What was read: packets, connections, and how many of these nobody can read."""
+    """The number of packets and connections, and of those that are encrypted or compressed."""
     counts = Counter(talk.content for traffic in packets.nats for talk in traffic.connections)
     parts = [
         counted(sum(capture.packets for capture in packets.captures), "packet"),

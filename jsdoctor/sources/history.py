@@ -1,4 +1,4 @@
-"""`--history DIR`: earlier bundles of the deployment that a run looks at."""
+"""`--history DIR`: earlier bundles of the deployment that a run judges."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from jsdoctor.replies.server_past import past_sample, server_past
 from jsdoctor.sources.base import Collection, Need, Reading, Role, Run, Source
 from jsdoctor.sources.bundle.read import Earlier, read_history
 
-_OF_SERVERS = timedelta(days=7)
-"""Of links and starts that are longer ago, none says what is wrong now."""
+_MAX_SERVER_PAST = timedelta(days=7)
+"""Links and starts of servers that are longer ago are not read: they do not explain the present."""
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierBundles(Source):
-    """A directory with earlier bundles of the deployment that a run looks at."""
+    """A directory with earlier bundles of the deployment that a run judges."""
 
     directory: Path
     role = Role.PAST
@@ -52,7 +52,7 @@ class EarlierBundles(Source):
         return nullcontext(self._compared(series.last, collection.evidence, run.window))
 
     def _compared(self, last: ClusterSnapshot, evidence: EvidenceSet, window: Window | None) -> Reading:
-        """The newest bundle and this run are the present of servers and links: what both lack was not missed once."""
+        """The snapshots of the bundles and of this run, and how servers and links changed between them."""
         result, gaps = read_history(self.directory, last.taken_at)
         samples: list[ClusterSnapshot] = []
         past: list[PastSample | None] = []
@@ -60,22 +60,22 @@ class EarlierBundles(Source):
         for earlier in result:
             if window is not None and not window.holds(earlier.taken_at):
                 continue
-            then = assemble(earlier.samples)
-            snapshot = _snapshot(then)
+            evidence_then = assemble(earlier.samples)
+            snapshot = _snapshot(evidence_then)
             if snapshot is not None and is_same_deployment(snapshot, last):
                 samples.append(snapshot)
-                if last.taken_at - earlier.taken_at <= _OF_SERVERS:
-                    past.append(past_sample(then))
+                if last.taken_at - earlier.taken_at <= _MAX_SERVER_PAST:
+                    past.append(past_sample(evidence_then))
                 origin.append(EvidenceOrigin("bundle", str(earlier.path), earlier.taken_at))
             else:
-                gaps.append(_unlike(earlier))
-        within = f" {window.words}" if window else ""
+                gaps.append(_other_deployment_gap(earlier))
+        in_window = f" {window.words}" if window else ""
         if not samples:
-            reason = f"no bundle in {self.directory} shows this deployment at an earlier time{within}"
+            reason = f"no bundle in {self.directory} shows this deployment at an earlier time{in_window}"
             gaps.append(Gap("history", CLUSTER, reason, "name the directory that its bundles are written to"))
             return Reading(gaps=tuple(gaps))
         reported = f"{counted(len(samples), 'earlier bundle')}, the first of {samples[0].taken_at:%Y-%m-%d %H:%M}Z"
-        reported += f"; only{within}" if window else ""
+        reported += f"; only{in_window}" if window else ""
         of_servers = server_past([*past, past_sample(evidence)])
         return Reading(
             evidence=(History((*samples, last)), *([of_servers] if of_servers else [])),
@@ -86,12 +86,12 @@ class EarlierBundles(Source):
         )
 
 
-def _snapshot(then: EvidenceSet) -> ClusterSnapshot | None:
-    series = then.get(SnapshotSeries)
+def _snapshot(evidence_then: EvidenceSet) -> ClusterSnapshot | None:
+    series = evidence_then.get(SnapshotSeries)
     return series.last if series is not None else None
 
 
-def _unlike(earlier: Earlier) -> Gap:
+def _other_deployment_gap(earlier: Earlier) -> Gap:
     reason = f"{earlier.path.name} shows no stream that is seen now: another deployment, account, or everything again"
     how = "keep bundles of one deployment in a directory, captured with the same login"
     return Gap("history", CLUSTER, reason, how)

@@ -9,45 +9,45 @@ from jsdoctor.model.problems import UsageProblem
 from jsdoctor.sources.base import Role, Source
 from jsdoctor.sources.request import EvidenceRequest
 
-_PACE = ("--samples", "--interval")
+_SAMPLING = ("--samples", "--interval")
 
 
 def sources_of(request: EvidenceRequest, *, live: bool = False) -> tuple[Source, ...]:
     """Every source that is requested. `live`: the deployment is queried whatever else there is, as a capture does.
 
-    Where nothing is named, it is the deployment of the selected context and the environment. Beside files, these name
-    none. Raises `UsageProblem` for options of a connection where none is named.
+    If no source is named, the deployment of the selected context and the environment is queried; with files, these
+    two do not count. Raises `UsageProblem` for options of a connection where none is named.
     """
-    sources = list(_named(request))
-    described = any(source.role is Role.DEPLOYMENT for source in sources)
-    beside = any(source.role is Role.BESIDE for source in sources) or request.files
-    judged = bool(described or beside or request.prometheus.url)
-    connection, measured = given_options(request.connection), given_options(request.live)
-    asked = (request.connection.server, request.connection.context, request.live.monitor, request.kube.wanted)
-    named = live or any(asked) or (request.captured.history is not None and not described)
-    if judged and not (named or described):
-        needing = [name for name in measured if request.prometheus.url or name not in _PACE]
-        if needing:
-            verb = "needs" if len(needing) == 1 else "need"
+    sources = list(_requested_sources(request))
+    has_deployment = any(source.role is Role.DEPLOYMENT for source in sources)
+    has_files = any(source.role is Role.BESIDE for source in sources) or request.files
+    has_evidence = bool(has_deployment or has_files or request.prometheus.url)
+    connection_flags, live_flags = given_options(request.connection), given_options(request.live)
+    naming_options = (request.connection.server, request.connection.context, request.live.monitor, request.kube.wanted)
+    is_live = live or any(naming_options) or (request.captured.history is not None and not has_deployment)
+    if has_evidence and not (is_live or has_deployment):
+        unusable = [name for name in live_flags if request.prometheus.url or name not in _SAMPLING]
+        if unusable:
+            verb = "needs" if len(unusable) == 1 else "need"
             raise UsageProblem(
-                f"{' and '.join(needing)} {verb} a connection, and none is named", "add -s URL or --context NAME"
+                f"{' and '.join(unusable)} {verb} a connection, and none is named", "add -s URL or --context NAME"
             )
-    if named or not judged or (described and (connection or measured)):
+    if is_live or not has_evidence or (has_deployment and (connection_flags or live_flags)):
         from jsdoctor.sources.live import LiveDeployment
 
-        options = (*connection, *measured, *(["--kube"] if request.kube.wanted else []))
+        options = (*connection_flags, *live_flags, *(["--kube"] if request.kube.wanted else []))
         sources.insert(0, LiveDeployment(request.live, request.connection, options))
-        described = True
+        has_deployment = True
     if request.prometheus.url:
         from jsdoctor.sources.prometheus.source import PrometheusMetrics
 
         sources.append(
-            PrometheusMetrics(request.prometheus, request.connection, request.queries.shown, is_past=described)
+            PrometheusMetrics(request.prometheus, request.connection, request.queries.shown, is_past=has_deployment)
         )
     return tuple(sources)
 
 
-def _named(request: EvidenceRequest) -> Iterator[Source]:
+def _requested_sources(request: EvidenceRequest) -> Iterator[Source]:
     if request.kube.wanted:
         from jsdoctor.sources.kube.source import KubernetesPods
 

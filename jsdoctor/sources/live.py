@@ -14,8 +14,8 @@ from jsdoctor.sources.connect.options import ConnectionOptions
 from jsdoctor.sources.connection import resolve_logins
 from jsdoctor.sources.request import LiveRequest
 
-_SAMPLES = 2
-_INTERVAL_S = 2.0
+_DEFAULT_SAMPLES = 2
+_DEFAULT_INTERVAL_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,9 @@ class LiveDeployment(Source):
     def read(self, need: Need, run: Run, collection: Collection) -> AbstractContextManager[Reading]:
         """Collect with each login at the same time.
 
-        With monitoring endpoints and no server named anywhere, only the endpoints are queried; where the way to the
-        monitoring ports leads to none, nothing is. Raises UsageProblem for an invalid NTP host or monitoring URL.
+        With monitoring endpoints and no server named anywhere, only the endpoints are queried; nothing is
+        queried if another source was to give the endpoints and has none. Raises UsageProblem for an invalid NTP host or
+        monitoring URL.
         """
         logins = resolve_logins(self.connection, run.config)
         monitor = (*self.monitored(run.config), *collection.monitor)
@@ -80,6 +81,6 @@ class LiveDeployment(Source):
 
 def pace(request: LiveRequest, config: Configuration) -> tuple[int, float]:
     """The number of samples, and seconds from the start of one to the start of the next."""
-    configured_s = config.interval_ns / 1e9 if config.interval_ns is not None else _INTERVAL_S
+    configured_s = config.interval_ns / 1e9 if config.interval_ns is not None else _DEFAULT_INTERVAL_S
     interval_s = configured_s if request.interval_s is None else request.interval_s
-    return request.samples or config.samples or _SAMPLES, interval_s
+    return request.samples or config.samples or _DEFAULT_SAMPLES, interval_s

@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from jsdoctor.sources.archives.event_files import EventStore
 
 _LONG_BYTES = 256 * 1024 * 1024
-"""Amount of text in bytes from which reading takes so long that a faster way is mentioned."""
+"""Amount of text in bytes from which a notice names a faster way to read it."""
 
 _WORTH_A_PROCESS_BYTES = 32 * 1024 * 1024
-_TELLING_AFTER_S = 1.0
-_EVERY_S = 0.05
-"""More often than this nobody can read it; small files are done far more often."""
+_RATE_AFTER_S = 1.0
+_SHOW_INTERVAL_S = 0.05
+"""Minimum time between two updates of the progress; small files take less."""
 _NS = 1_000_000_000
 
 
 def scan_logs(settings: ScanSettings, plan: ReadPlan, run: Run) -> tuple[LogEvidence, str]:
-    """The evidence, and how it was read and why; empty if as most are. Raises problems with Spark, usage problems."""
+    """The evidence, and as text how it was read and why (empty by default). Raises SparkProblem and UsageProblem."""
     parts = split(plan.files)
     text = sum(part.weight for part in parts)
     choice = choose_engine(run.reader.engine, run.reader.spark, text)
@@ -64,8 +64,8 @@ class _LogScan(msgspec.Struct, frozen=True):
     events: EventStore | None
 
 
-def _tell_longest(scan: _LogScan, workers: int) -> None:
-    """Say before the wait which file it is for."""
+def _notice_longest_file(scan: _LogScan, workers: int) -> None:
+    """Print a notice if one packed file will take longer than all others."""
     packed = longest_packed(scan.parts, workers)
     if packed is not None and packed.weight >= _LONG_BYTES:
         text = quantity(packed.weight, "bytes")
@@ -76,10 +76,10 @@ def _tell_longest(scan: _LogScan, workers: int) -> None:
 
 
 def _in_processes(scan: _LogScan) -> tuple[LogEvidence, str]:
-    processes = _processes(scan.text, len(scan.parts))
-    _tell_longest(scan, processes)
-    read = scan.events.staging.scan if scan.events else scan_rows
-    evidence = run_local(scan.settings, scan.parts, processes, scan.progress, scan=read)
+    processes = _process_count(scan.text, len(scan.parts))
+    _notice_longest_file(scan, processes)
+    scan_one = scan.events.staging.scan if scan.events else scan_rows
+    evidence = run_local(scan.settings, scan.parts, processes, scan.progress, scan=scan_one)
     if scan.events is not None:
         from jsdoctor.sources.archives.event_files import server_names
 
@@ -94,7 +94,7 @@ def _with_spark(scan: _LogScan) -> tuple[LogEvidence, str]:
     spark_choice = scan.run.reader.spark
     scan.run.show("starting Spark" if spark_choice.is_local else f"reaching {spark_choice.place}")
     with open_spark(spark_choice) as spark:
-        _tell_longest(scan, spark.cores or 1)
+        _notice_longest_file(scan, spark.cores or 1)
         evidence = run_spark(spark, scan.settings, scan.parts, scan.progress, scan.events)
         return evidence, f"read with Spark ({spark.place})"
 
@@ -109,14 +109,14 @@ def _event_store(place: str) -> EventStore:
     return EventStore(place)
 
 
-def _processes(text: int, parts: int) -> int:
-    """One for what is read sooner than another process starts, else one for each core."""
+def _process_count(text: int, parts: int) -> int:
+    """The number of processes: one for little text, else one for each core."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return 1 if text < _WORTH_A_PROCESS_BYTES else max(1, min(cores, parts))
 
 
 class LogProgress:
-    """Takes bytes as they are read and shows what that means. `total` is bytes stored."""
+    """Shows the progress of reading. `total` is the size of all files in bytes, as stored."""
 
     def __init__(self, show: Callable[[str], None], total: int) -> None:
         self._show = show
@@ -126,17 +126,17 @@ class LogProgress:
         self._next = 0.0
 
     def __call__(self, count: int) -> None:
-        """`count` more bytes have been read."""
+        """Add `count` bytes that have been read."""
         self._done = min(self._done + count, self._total)
         now = time.monotonic()
         if now >= self._next or self._done == self._total:
-            self._next = now + _EVERY_S
+            self._next = now + _SHOW_INTERVAL_S
             self._show(f"reading logs: {self.text(now - self._started)}")
 
     def text(self, elapsed_s: float) -> str:
         """`1.2 GiB of 4.0 GiB, 310 MiB/s, 9s left`."""
         text = f"{quantity(self._done, 'bytes')} of {quantity(self._total, 'bytes')}"
-        if elapsed_s < _TELLING_AFTER_S or not self._done:
+        if elapsed_s < _RATE_AFTER_S or not self._done:
             return text
         rate = self._done / elapsed_s
         left_s = round((self._total - self._done) / rate)

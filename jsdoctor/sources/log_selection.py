@@ -26,17 +26,17 @@ class SelectedLogs(msgspec.Struct, frozen=True):
     files: Sequence[LogFiles]
 
     @property
-    def _noted(self) -> list[tuple[LogFiles, EvidenceOrigin]]:
-        return [(of, of.service) for of in self.files if of.service is not None]
+    def _with_service(self) -> list[tuple[LogFiles, EvidenceOrigin]]:
+        return [(logs, logs.service) for logs in self.files if logs.service is not None]
 
     @property
     def unread(self) -> tuple[Sample, ...]:
         """What each service did not send, as a sample without replies: secrets are taken out of samples."""
-        return tuple(Sample(service.collected_at, (), of.gaps) for of, service in self._noted)
+        return tuple(Sample(service.collected_at, (), logs.gaps) for logs, service in self._with_service)
 
     def members(self, texts: Sequence[bytes]) -> list[CapturedLog]:
         """As members of a bundle. `texts` are theirs, without secrets."""
-        series = {of.names[path]: name for of in self.files for path, name in of.series.items()}
+        series = {logs.names[path]: name for logs in self.files for path, name in logs.series.items()}
         members = []
         for number, (log, text) in enumerate(zip(self.logs, texts, strict=True), 1):
             note = LogNote(
@@ -61,17 +61,17 @@ class SelectedLogs(msgspec.Struct, frozen=True):
                 service.kind,
                 service.name,
                 service.collected_at,
-                words=scrub_line(of.words),
-                incomplete=of.incomplete,
+                words=scrub_line(logs.words),
+                incomplete=logs.incomplete,
                 gaps=clean.gaps,
             )
-            for (of, service), clean in zip(self._noted, unread, strict=True)
+            for (logs, service), clean in zip(self._with_service, unread, strict=True)
         )
 
 
 def select_logs(files: Sequence[LogFiles], need: Need, run: Run) -> SelectedLogs:
     """Read them and keep the lines that rules can use."""
-    if not any(of.paths for of in files):
+    if not any(logs.paths for logs in files):
         return SelectedLogs((), files)
     run.show("looking for logs")
     plan, cut = planned_logs(files, run)

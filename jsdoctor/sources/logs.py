@@ -28,6 +28,9 @@ from jsdoctor.sources.base import Collection, LogFiles, Need, Reading, Run, Sour
 from jsdoctor.sources.log_scan import scan_logs
 from jsdoctor.sources.rule_pages import known_lines
 
+_MAX_NAMES = 3
+"""Maximum number of files that a text names."""
+
 
 @dataclass(frozen=True, slots=True)
 class LogPaths(Source):
@@ -43,7 +46,7 @@ class LogPaths(Source):
         return ("--logs",)
 
     def read(self, need: Need, run: Run, collection: Collection) -> AbstractContextManager[Reading]:
-        """Their names: logs of all sources are read together."""
+        """Pass the names on: `read_logs` reads the logs of all sources together."""
         del need, run, collection
         return nullcontext(Reading(logs=LogFiles(paths=self.paths)))
 
@@ -55,15 +58,15 @@ class _AllLogs(msgspec.Struct, frozen=True):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        return tuple(path for of in self.files for path in of.paths)
+        return tuple(path for source_logs in self.files for path in source_logs.paths)
 
     @property
     def names(self) -> Mapping[str, str]:
-        return {path: name for of in self.files for path, name in of.names.items()}
+        return {path: name for source_logs in self.files for path, name in source_logs.names.items()}
 
     @property
     def series(self) -> Mapping[str, str]:
-        return {path: name for of in self.files for path, name in of.series.items()}
+        return {path: name for source_logs in self.files for path, name in source_logs.series.items()}
 
     @property
     def shown(self) -> list[str]:
@@ -71,52 +74,52 @@ class _AllLogs(msgspec.Struct, frozen=True):
 
     @property
     def windowed(self) -> frozenset[str]:
-        return frozenset(path for of in self.files if of.windowed for path in of.paths)
+        return frozenset(path for source_logs in self.files if source_logs.windowed for path in source_logs.paths)
 
     @property
     def gaps(self) -> tuple[Gap, ...]:
-        return tuple(gap for of in self.files for gap in of.gaps)
+        return tuple(gap for source_logs in self.files for gap in source_logs.gaps)
 
     def origin(self, at: datetime) -> Iterator[EvidenceOrigin]:
-        """A file each, and a service for all that was fetched from it."""
-        for of in self.files:
-            if of.service is not None:
-                yield of.service
+        """Each file, or the service that the files were fetched from."""
+        for source_logs in self.files:
+            if source_logs.service is not None:
+                yield source_logs.service
             else:
-                yield from (EvidenceOrigin("logs", of.names.get(path, path), at) for path in of.paths)
+                yield from (EvidenceOrigin("logs", source_logs.names.get(path, path), at) for path in source_logs.paths)
 
 
 def read_logs(files: Sequence[LogFiles], need: Need, run: Run) -> Reading:
-    """Read them all. What cannot be read becomes a gap; raises problems with Spark, and usage problems."""
+    """Read them all. What cannot be read becomes a gap; raises SparkProblem and UsageProblem."""
     started = datetime.now(UTC)
     run.show("looking for logs")
     logs = _AllLogs(tuple(files))
-    origin, words = tuple(logs.origin(started)), [of.words for of in files]
+    origin, words = tuple(logs.origin(started)), [source_logs.words for source_logs in files]
     plan, cut = planned_logs(files, run)
     outside = _window_words(run.window, cut) if cut else ""
     gaps = (*logs.gaps, *window_gaps(files, run.window, cut))
     if not plan.files and gaps:
         read = f"no line of logs{outside}" if outside else ""
-        return Reading(absent=(LogEvidence, gaps[0]), gaps=gaps, origin=origin, headline=_sentence([read, *words]))
+        return Reading(absent=(LogEvidence, gaps[0]), gaps=gaps, origin=origin, headline=_joined([read, *words]))
     settings = ScanSettings(signatures=(*signatures_of(need.rules), *known_lines()))
     evidence, how = scan_logs(settings, plan, run)
-    for of in files:
-        evidence = _of_selected(evidence, of, settings)
-    gaps = (*gaps, *(_gap(file) for file in evidence.files if file.problem))
+    for source_logs in files:
+        evidence = _with_unread_lines(evidence, source_logs, settings)
+    gaps = (*gaps, *(_file_gap(file) for file in evidence.files if file.problem))
     read = _headline(evidence, how) + outside
-    if _tells_nothing(evidence) and not any(gap.requested for gap in gaps):
-        nothing = _no_log_lines(logs.shown, evidence)
+    if _has_no_log_line(evidence) and not any(gap.requested for gap in gaps):
+        nothing = _no_lines_gap(logs.shown, evidence)
         gaps, absent = (*gaps, nothing), (LogEvidence, nothing)
-        return Reading(absent=absent, gaps=gaps, origin=origin, headline=_sentence([read, *words]))
+        return Reading(absent=absent, gaps=gaps, origin=origin, headline=_joined([read, *words]))
     return Reading(
         evidence=(evidence,),
-        gaps=(*gaps, *_empty(evidence.files)),
+        gaps=(*gaps, *_empty_file_gaps(evidence.files)),
         origin=origin,
-        headline=_sentence([read, *words]),
+        headline=_joined([read, *words]),
     )
 
 
-def _sentence(parts: Iterable[str]) -> str:
+def _joined(parts: Iterable[str]) -> str:
     return "; ".join(filter(None, parts))
 
 
@@ -136,7 +139,7 @@ def planned_logs(files: Sequence[LogFiles], run: Run) -> tuple[ReadPlan, Narrowe
     return ReadPlan(kept, sum(part.weight for part in kept)), cut
 
 
-def _of_selected(evidence: LogEvidence, logs: LogFiles, settings: ScanSettings) -> LogEvidence:
+def _with_unread_lines(evidence: LogEvidence, logs: LogFiles, settings: ScanSettings) -> LogEvidence:
     """The evidence with the lines that were not kept of some logs, and the signatures whose absence shows nothing."""
     if logs.signatures is None:
         missing = tuple(signature.name for signature in settings.signatures) if logs.incomplete else ()
@@ -156,7 +159,7 @@ def _with_unkept(file: LogFile, lines: int) -> LogFile:
     return replace(file, client_lines=file.client_lines + lines) if file.client_lines else file
 
 
-def _gap(file: LogFile) -> Gap:
+def _file_gap(file: LogFile) -> Gap:
     """The gap for a file that could not be read completely. If the user named the file, the run is inconclusive."""
     what = (
         f"{quantity(file.skipped, 'bytes')} of {quantity(file.size, 'bytes')} were not read: " if file.skipped else ""
@@ -175,7 +178,7 @@ def _has_text(file: LogFile) -> bool:
     return file.read > 2 * file.lines
 
 
-def _tells_nothing(evidence: LogEvidence) -> bool:
+def _has_no_log_line(evidence: LogEvidence) -> bool:
     """Whether no line is a server's or matches a rule: rules would then pass without evidence.
 
     Many lines with times may be the log of a client without a problem. A date makes no log of a few.
@@ -184,9 +187,9 @@ def _tells_nothing(evidence: LogEvidence) -> bool:
     return not (evidence.has_server_logs or is_log or evidence.totals)
 
 
-def _no_log_lines(paths: Sequence[str], evidence: LogEvidence) -> Gap:
+def _no_lines_gap(paths: Sequence[str], evidence: LogEvidence) -> Gap:
     """The gap for inputs without any line to judge: that is no evidence of health, so no rule judges it."""
-    names = listed([STDIN if path in STREAMS else path for path in paths], 3)
+    names = listed([STDIN if path in STREAMS else path for path in paths], _MAX_NAMES)
     if any(map(_has_text, evidence.files)):
         why = "no line of it is known as one of a NATS server, and no rule knows one of them"
     else:
@@ -199,7 +202,7 @@ def _no_log_lines(paths: Sequence[str], evidence: LogEvidence) -> Gap:
     )
 
 
-def _empty(files: Sequence[LogFile]) -> Iterator[Gap]:
+def _empty_file_gaps(files: Sequence[LogFile]) -> Iterator[Gap]:
     """Gaps for empty files that the user named. In directories, rotation leaves empty files."""
     for file in files:
         if file.named and not file.problem and not _has_text(file):
@@ -215,12 +218,12 @@ def _window_words(window: Window | None, cut: Narrowed) -> str:
     """The window and what it left out, as text; uncut files are named, because their lines outside of it count, too."""
     window = window or Window()
     left = f", {counted(cut.outside, 'file')} outside of it" if cut.outside else ""
-    whole = f"; read whole, lines outside of it count, too: {listed(cut.whole, 3)}" if cut.whole else ""
+    whole = f"; read whole, lines outside of it count, too: {listed(cut.whole, _MAX_NAMES)}" if cut.whole else ""
     return f"; only {window.words}, log times without a zone taken as {window.local_zone}{left}{whole}"
 
 
 def window_gaps(files: Sequence[LogFiles], window: Window | None, cut: Narrowed | None) -> Iterator[Gap]:
-    """A window without any line is no evidence of health."""
+    """The gap for a time window without any line, which is no evidence of health."""
     if cut is not None and not cut.plan.files and window is not None:
         yield Gap(
             kind="log",

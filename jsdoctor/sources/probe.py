@@ -46,7 +46,7 @@ class _RefusedError(Exception):
 
 
 async def probe(settings: ConnectionSettings, subject: str, headers: Mapping[str, str]) -> Probe:
-    """Find out what would become of a message on `subject`. Raises ConnectProblem where no server takes us."""
+    """What a server would do with a message on `subject`. Raises ConnectProblem where no server takes us."""
     async with connect(settings) as connection:
         servers: dict[str, str] = {}
         stream = ""
@@ -55,7 +55,7 @@ async def probe(settings: ConnectionSettings, subject: str, headers: Mapping[str
             stream = await _stream_of(connection, settings, subject, servers)
             if not stream:
                 return Probe(subject=subject, servers=tuple(sorted(servers.items())))
-            event = await _traced(connection, subject, headers)
+            event = await _trace_event(connection, subject, headers)
         except _RefusedError as refusal:
             reason, how_to_get = refusal.args
             known = tuple(sorted(servers.items()))
@@ -64,7 +64,7 @@ async def probe(settings: ConnectionSettings, subject: str, headers: Mapping[str
 
 
 async def _read_versions(connection: Connection, settings: ConnectionSettings, servers: dict[str, str]) -> None:
-    """Name and version of the connected server and of all that it advertises. Raises _RefusedError if one is old."""
+    """Add the versions of the connected server and of all that it advertises. Raises _RefusedError if one is old."""
     info = connection.server_info
     servers[str(info.get("server_name", ""))] = str(info.get("version", ""))
     for address in info.get("connect_urls") or ():
@@ -77,15 +77,15 @@ async def _read_versions(connection: Connection, settings: ConnectionSettings, s
             why = f"the server at {address} did not report its version: {problem.message}"
             raise _RefusedError(why, "make it reachable, or see what versions run with the system account") from None
     for name, version in sorted(servers.items()):
-        if not _traces(version):
+        if not _supports_tracing(version):
             why = f"server {name} runs {version or 'an unknown version'}, which would store the probe"
-            raise _RefusedError(why, f"find out without a probe: {_LOOK}")
+            raise _RefusedError(why, f"find out without a probe: {_FIND_HINT}")
 
 
-_LOOK = "nats stream find --subject SUBJECT shows which stream captures a subject"
+_FIND_HINT = "nats stream find --subject SUBJECT shows which stream captures a subject"
 
 
-def _traces(version: str) -> bool:
+def _supports_tracing(version: str) -> bool:
     numbers = version.split("-", maxsplit=1)[0].split(".")[:2]
     return len(numbers) == 2 and all(map(str.isdecimal, numbers)) and tuple(map(int, numbers)) >= TRACING_SINCE
 
@@ -115,8 +115,8 @@ async def _stream_of(
     return names.streams[0]
 
 
-async def _traced(connection: Connection, subject: str, headers: Mapping[str, str]) -> _Event:
-    """What the stream would do. Raises _RefusedError where no trace came back."""
+async def _trace_event(connection: Connection, subject: str, headers: Mapping[str, str]) -> _Event:
+    """Send the probe, and return what the stream would do with it. Raises _RefusedError where no trace came back."""
     client = connection.client
     inbox = await client.subscribe(client.new_inbox())
     tracing = {**headers, "Nats-Trace-Dest": inbox.subject, "Nats-Trace-Only": "true"}

@@ -383,7 +383,7 @@ REQUESTS: tuple[type, ...] = (
 )
 """The requests of every command that collects evidence, in the order of its help."""
 
-_MEANINGLESS: tuple[tuple[str, Callable[[EvidenceRequest], object], str, str], ...] = (
+_DEPENDENT: tuple[tuple[str, Callable[[EvidenceRequest], object], str, str], ...] = (
     ("kube", lambda wanted: wanted.kube.wanted, "Kubernetes is not queried", "add --kube"),
     ("prometheus", lambda wanted: wanted.prometheus.url, "no Prometheus is named", "add --prometheus URL"),
     ("loki", lambda wanted: wanted.loki.url, "no Loki is named", "add --loki URL"),
@@ -402,26 +402,26 @@ _MEANINGLESS: tuple[tuple[str, Callable[[EvidenceRequest], object], str, str], .
         "add --logs PATH",
     ),
 )
-"""What the options of a request mean nothing without: the request, what is needed, why, what to do."""
+"""Requests whose options need another option: the request, what it needs, why, and the hint."""
 
 
 _SOURCES = ("--kube", "--prometheus", "--loki")
 """Options that name a source; the file sets how one is read, and does not add one to a run."""
 
 
-def _kinds() -> dict[str, Any]:
+def _request_types() -> dict[str, Any]:
     return {field.name: field.type for field in msgspec.structs.fields(EvidenceRequest)}
 
 
 def source_options() -> dict[str, Callable[[object], object]]:
-    """What reads the options that a configuration file may set, by name: those that mean nothing without a source.
+    """The readers of the options that a configuration file may set, by name: those that set how a source is read.
 
-    A token is in its variable, not in a file.
+    Tokens are not among them: they are given in variables.
     """
-    kinds = _kinds()
+    kinds = _request_types()
     return {
         field.option.names[0].lstrip("-"): partial(configured, field)
-        for name, *_ in _MEANINGLESS
+        for name, *_ in _DEPENDENT
         for field in option_fields(kinds[name])
         if field.option.names[0] not in _SOURCES and not field.option.variable
     }
@@ -432,10 +432,10 @@ def evidence_request(
 ) -> EvidenceRequest:
     """The request with what was given, by the keys of options. Raises `UsageProblem` for what does not fit.
 
-    `settings` are those of a configuration file, by name: they stand in for what was not given, where it means
-    something. `files`: files are named beside the options, which may be logs.
+    `settings` are those of a configuration file, by name, for options that were not given; they have no effect without
+    the source that they belong to. `files`: files are named beside the options, which may be logs.
     """
-    kinds = _kinds()
+    kinds = _request_types()
     unset = {key: value for name, value in (settings or {}).items() if not given.get(key := name.replace("-", "_"))}
     try:
         requests: dict[str, Any] = {
@@ -447,7 +447,7 @@ def evidence_request(
         raise UsageProblem(str(error), "jsdoctor check --help lists the options") from None
     window = window_of(given.get("since"), given.get("until"))
     wanted = EvidenceRequest(connection=connection_options(given), window=window, files=files, **requests)
-    for name, needed, why, hint in _MEANINGLESS:
+    for name, needed, why, hint in _DEPENDENT:
         if (options := given_options(request_from(kinds[name], given))) and not needed(wanted):
             raise UsageProblem(f"{' and '.join(options)}: {why}", hint)
     if wanted.live.digests and not wanted.live.scan:

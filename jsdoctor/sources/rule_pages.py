@@ -17,7 +17,7 @@ from jsdoctor.model.release import KnownReleases
 from jsdoctor.model.rule import Signature
 from jsdoctor.model.typed import convert_to
 
-_VERB = re.compile(r"%[-+#0]*\d*(?:\.\d+)?[a-zA-Z]")
+_GO_VERB = re.compile(r"%[-+#0]*\d*(?:\.\d+)?[a-zA-Z]")
 
 
 def rules_directory() -> Path:
@@ -72,8 +72,8 @@ def known_lines() -> tuple[Signature, ...]:
 
 
 def _signature_of(template: str) -> Signature:
-    """A format string of Go: its longest piece is the literal, and anything stands for each of its values."""
-    pieces = _VERB.split(template)
+    """The signature of a Go format string. Its longest piece is the literal; any text matches a value."""
+    pieces = _GO_VERB.split(template)
     pattern = ".{0,200}?".join(map(re.escape, pieces))
     return Signature(name="@known", contains=max(pieces, key=len), pattern=pattern, levels=("WRN",))
 

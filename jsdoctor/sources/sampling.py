@@ -62,17 +62,17 @@ async def gather(
     if connection:
         first.exchanges.append(_greeting(connection))
         progress("finding out what this login may see")
-        source, of_connection = await _source_of(connection, plan, js_api_prefix, first)
+        source, clocks_of_connection = await _source_of(connection, plan, js_api_prefix, first)
         sources.append(source)
-        clocks.append(of_connection)
+        clocks.append(clocks_of_connection)
     samples: list[Sample] = []
-    looking = sources
+    sampled = sources
     listener: AckListener | None = None
     due_at = 0.0
     while sources and len(samples) < plan.samples:
-        await _until(due_at, progress)
-        looking = sources
-        sample, begun_at = await _take(sources, first, _numbered(progress, len(samples) + 1, plan.samples))
+        await _wait_until(due_at, progress)
+        sampled = sources
+        sample, begun_at = await _collect(sources, first, _numbered(progress, len(samples) + 1, plan.samples))
         due_at, first = begun_at + plan.interval_s, CollectionResult()
         samples.append(sample if samples else await _with_clocks(sample, clocks if plan.clocks else (), true_time))
         if connection and plan.ack_metrics and len(samples) == 1 and are_sampled(sample.exchanges):
@@ -80,32 +80,32 @@ async def gather(
             await listener.begin()
         sources = [source for source in sources if not source.exhausted]
     if samples:
-        samples[-1] = _joined(samples[-1], *await asyncio.gather(*(source.repeat(progress) for source in looking)))
+        samples[-1] = _extended(samples[-1], *await asyncio.gather(*(source.repeat(progress) for source in sampled)))
     if listener:
         await listener.into(received := CollectionResult())
-        samples[-1] = _joined(samples[-1], received)
+        samples[-1] = _extended(samples[-1], received)
     if connection and samples:
-        samples[-1] = _joined(samples[-1], await _further(connection, samples, plan, js_api_prefix, progress))
+        samples[-1] = _extended(samples[-1], await _follow_up(connection, samples, plan, js_api_prefix, progress))
     if plan.scan and samples:
         seen = {exchange.access for sample in samples for exchange in sample.exchanges}
         reader = None if Access.SYSTEM in seen else connection
-        samples[-1] = _joined(samples[-1], await _scan(reader, js_api_prefix, plan, progress))
+        samples[-1] = _extended(samples[-1], await _scan(reader, js_api_prefix, plan, progress))
     return tuple(samples)
 
 
-async def _further(
+async def _follow_up(
     connection: Connection, samples: list[Sample], plan: CollectionPlan, js_api_prefix: str, progress: Progress
 ) -> CollectionResult:
-    """What is requested once, because of what the samples show."""
-    asker, further = Asker(connection, plan.timeout_s), CollectionResult()
+    """Requests that are sent once after the last sample, if the samples show that they are needed."""
+    asker, collection = Asker(connection, plan.timeout_s), CollectionResult()
     if plan.near_subjects:
-        await ask_near_subjects(asker, js_api_prefix, samples, further)
+        await ask_near_subjects(asker, js_api_prefix, samples, collection)
     if plan.interest:
-        further.exchanges += await ask_leader_interest(asker, samples)
+        collection.exchanges += await ask_leader_interest(asker, samples)
     if plan.addresses:
         progress("trying the addresses that servers give to clients")
-        further.exchanges.append(await try_addresses(connection))
-    return further
+        collection.exchanges.append(await try_addresses(connection))
+    return collection
 
 
 def _ask_ntp(plan: CollectionPlan) -> asyncio.Task[CollectionResult] | None:
@@ -121,9 +121,10 @@ def _ask_ntp(plan: CollectionPlan) -> asyncio.Task[CollectionResult] | None:
 async def _with_clocks(
     sample: Sample, clocks: Iterable[ReadClocks], true_time: asyncio.Task[CollectionResult] | None
 ) -> Sample:
+    """The sample with the clocks of all servers, and the replies of NTP servers."""
     collection = CollectionResult()
     await asyncio.gather(*(read(sample.exchanges, collection) for read in clocks))
-    return _joined(sample, collection, await true_time if true_time else CollectionResult())
+    return _extended(sample, collection, await true_time if true_time else CollectionResult())
 
 
 async def _scan(
@@ -140,7 +141,7 @@ async def _scan(
     return collection
 
 
-def _joined(sample: Sample, *collections: CollectionResult) -> Sample:
+def _extended(sample: Sample, *collections: CollectionResult) -> Sample:
     exchanges = (exchange for collection in collections for exchange in collection.exchanges)
     gaps = (gap for collection in collections for gap in collection.gaps)
     return msgspec.structs.replace(sample, exchanges=(*sample.exchanges, *exchanges), gaps=(*sample.gaps, *gaps))
@@ -150,8 +151,8 @@ def _monitored_clocks(urls: Iterable[str], plan: CollectionPlan, tls: ssl.SSLCon
     from jsdoctor.sources.clock.monitoring import monitored_clocks
     from jsdoctor.sources.servers.monitor_url import parse_monitor_url
 
-    asked = [parse_monitor_url(url) for url in urls]
-    return lambda _, collection: monitored_clocks(asked, tls, plan.timeout_s, collection)
+    parsed = [parse_monitor_url(url) for url in urls]
+    return lambda _, collection: monitored_clocks(parsed, tls, plan.timeout_s, collection)
 
 
 def _monitor_source(urls: Iterable[str], plan: CollectionPlan, tls: ssl.SSLContext | None) -> LiveSource:
@@ -179,7 +180,7 @@ async def _source_of(
         return source, lambda sample, collection: clocks_of_account(asker, js_api_prefix, sample, collection)
 
 
-async def _take(sources: Iterable[LiveSource], first: CollectionResult, progress: Progress) -> tuple[Sample, float]:
+async def _collect(sources: Iterable[LiveSource], first: CollectionResult, progress: Progress) -> tuple[Sample, float]:
     """One sample of all sources at once, and when its last round of readings was begun."""
     taken_at = datetime.now(UTC)
     collections = [first, *await asyncio.gather(*(source.sample(progress) for source in sources))]
@@ -191,11 +192,11 @@ async def _take(sources: Iterable[LiveSource], first: CollectionResult, progress
     return sample, max(collection.begun_at for collection in collections)
 
 
-def _numbered(progress: Progress, number: int, of: int) -> Progress:
-    return (lambda text: progress(f"sample {number} of {of}: {text}")) if of > 1 else progress
+def _numbered(progress: Progress, number: int, total: int) -> Progress:
+    return (lambda text: progress(f"sample {number} of {total}: {text}")) if total > 1 else progress
 
 
-async def _until(due_at: float, progress: Progress) -> None:
+async def _wait_until(due_at: float, progress: Progress) -> None:
     """Wait until `due_at`: rates need time between readings, counted from the begin of their last round."""
     left_s = due_at - asyncio.get_running_loop().time()
     if left_s > 0:

@@ -11,7 +11,7 @@ from jsdoctor.model.gap import Gap
 from jsdoctor.sources.base import Collection, Need, Reading, Run, Source
 from jsdoctor.sources.request import UnreadableFile
 
-_NEAREST = (
+_INPUTS_HINT = (
     "jsdoctor check reads bundles, archives of nats audit gather, logs, packet captures, manifests, replies of servers"
     " in JSON and output of the nats command; for the text of an error: jsdoctor diagnose FILE"
 )
@@ -41,7 +41,7 @@ def unrecognised_gaps(files: Iterable[UnreadableFile]) -> tuple[Gap, ...]:
             kind="input",
             subject=Subject(kind="file", name=file.name),
             reason="not recognised" + (f": {file.why}" if file.why else ""),
-            how_to_get=_NEAREST,
+            how_to_get=_INPUTS_HINT,
         )
         for file in files
     )

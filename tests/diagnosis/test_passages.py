@@ -2,7 +2,7 @@
 
 import pytest
 
-from jsdoctor.app.diagnose.given import told_lines
+from jsdoctor.app.diagnose.given import problem_lines_of
 from jsdoctor.engine.passages import passages
 from tests.diagnosis.book import recogniser
 
@@ -75,7 +75,7 @@ def test_the_title_of_a_report_leads_to_a_symptom(title: str, slug: str) -> None
 
 
 def test_the_prose_above_a_pasted_log_is_kept() -> None:
-    kept = told_lines([f"{REPORT}\n[7] 2026/11/21 10:00:01.000000 [ERR] something failed\n"])
+    kept = problem_lines_of([f"{REPORT}\n[7] 2026/11/21 10:00:01.000000 [ERR] something failed\n"])
     assert kept.startswith("Object store reads hang forever since Monday\n\nThree servers in one zone.\n\n")
     assert "\n\n[7] 2026/11/21 10:00:01.000000 [ERR] something failed\n" in kept
     recognition = recogniser().text(kept)

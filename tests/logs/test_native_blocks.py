@@ -90,7 +90,7 @@ def rows(scan: PartScan, blocks: list[bytes], lets_go: random.Random | None = No
         yield from scan.feed(block, base)
         base += len(block)
         if lets_go is not None and lets_go.random() < 0.1:
-            yield from scan._counts(at_end=True)  # no block of so few lines fills it
+            yield from scan._count_rows(at_end=True)  # no block of so few lines fills it
     yield from scan.finish(last=True, read=base)
 
 

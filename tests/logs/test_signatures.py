@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from jsdoctor.logs.lines.builtin import BUILTIN
-from jsdoctor.logs.lines.matcher import portable, signature_problems
+from jsdoctor.logs.lines.matcher import signature_problems, why_not_portable
 from jsdoctor.model.rule import Signature
 from tests.logs.corpus import SIGNATURES
 from tests.support.ruleset import rules
@@ -18,7 +18,7 @@ def test_signatures_match_their_examples() -> None:
 
 
 def test_built_in_signatures_are_portable() -> None:
-    assert {each.name: why for each in (*BUILTIN, *SIGNATURES) if (why := portable(each.pattern))} == {}
+    assert {each.name: why for each in (*BUILTIN, *SIGNATURES) if (why := why_not_portable(each.pattern))} == {}
 
 
 GOOD = Signature(

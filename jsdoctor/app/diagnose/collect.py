@@ -7,7 +7,7 @@ import re
 from msgspec.structs import replace
 
 from jsdoctor.app.collecting import Collected, collect
-from jsdoctor.app.diagnose.operator_input import OperatorInput, told_by_person
+from jsdoctor.app.diagnose.operator_input import OperatorInput, results_of_input
 from jsdoctor.app.diagnose.request import DiagnoseRequest
 from jsdoctor.app.judging import open_judging
 from jsdoctor.app.messages import Messages
@@ -46,17 +46,14 @@ def diagnose_collected(
     evaluation = evaluate(
         judging.selection, judging.rulebook.checks, collected.evidence, judging.values, keep_passes=True
     )
-    results = told_by_person(operator_input, request.wanted, judging, collected)
+    results = results_of_input(operator_input, request.wanted, judging, collected)
     offered = with_offers(evaluation.results, judging.rulebook.actions, collected.evidence, collected.logins)
-    looked = Examined(collected.evidence, replace(evaluation, results=offered), results)
-    return collected, diagnose(question, judging.rulebook.rules, judging.rulebook.checks, looked)
+    examined = Examined(collected.evidence, replace(evaluation, results=offered), results)
+    return collected, diagnose(question, judging.rulebook.rules, judging.rulebook.checks, examined)
 
 
 def named_in(text: str, evidence: EvidenceSet) -> Narrowing:
-    """What of the deployment a question is about: the one stream or consumer whose name it has, as it is written.
-
-    Ordinary words may be names of several assets; then it is about none of them.
-    """
+    """The stream or consumer that a question names, if its words are the name of exactly one."""
     series = evidence.get(SnapshotSeries)
     words = set(_NAME.findall(text))
     streams = [stream for stream in series.last.streams if stream.name in words] if series is not None else []
@@ -84,8 +81,8 @@ def recognised_by_evidence(
     judging = open_judging(request.judge())
     collected = collect(request.wanted, judging, messages)
     evaluation = evaluate(collected.judging.selection, judging.rulebook.checks, collected.evidence, judging.values)
-    grave = symptom_of(evaluation.results, book, Severity.ERROR)
-    if grave.symptom or by_lines.symptom:
-        return grave if grave.symptom else by_lines, collected
+    severe = symptom_of(evaluation.results, book, Severity.ERROR)
+    if severe.symptom or by_lines.symptom:
+        return severe if severe.symptom else by_lines, collected
     recognition = symptom_of(evaluation.results, book, Severity.WARNING)
     return recognition if recognition.symptom else symptom_of_possible(evaluation.results, book), collected

@@ -33,7 +33,7 @@ def consult(request: DiagnoseRequest, messages: Messages = LOGGED) -> Consultati
     if recognition.symptom is None and not (request.text or request.code):
         from jsdoctor.app.diagnose.collect import recognised_by_evidence
 
-        by_lines = Recogniser(book, rulebook.rules).text(request.told)
+        by_lines = Recogniser(book, rulebook.rules).text(request.problem_lines)
         recognition, collected = recognised_by_evidence(request, book, by_lines, messages)
     question = Question(recognition.symptom, recognition.by, request.narrowing) if recognition.symptom else None
     probed, diagnosis = None, None
@@ -55,7 +55,7 @@ def consult(request: DiagnoseRequest, messages: Messages = LOGGED) -> Consultati
         started=started,
         finished=datetime.now(UTC),
         offline=offline,
-        text=request.text or request.told,
+        text=request.text or request.problem_lines,
         recognition=recognition,
         diagnosis=diagnosis,
         book=book,

@@ -16,15 +16,15 @@ from jsdoctor.model.rule import Rule
 from jsdoctor.sources.file_kinds import FileKind
 from jsdoctor.sources.request import EvidenceRequest
 
-_LINES_JUDGED = 3
+_MAX_QUESTION_LINES = 3
 """Maximum number of lines of a text that is only a question. A longer one is also evidence: rules judge it as a log."""
 
-_MAX_LINES = 400
+_MAX_LINES, _MAX_LINE_LENGTH, _MAX_PATH_LENGTH = 400, 1000, 4096
 _MAX_PROSE = 32 * 1024
 """Prose stands at the beginning: what a person wrote before the lines of a program."""
 
 _NUMBERS = re.compile(r"\d+|\b[0-9a-fA-F]{8,}\b|\b[A-Z0-9]{20,}\b")
-_LOUD = re.compile(
+_PROBLEM_WORDS = re.compile(
     r"\[(?:WRN|ERR|FTL)\]|error|fail|exception|timed? ?out|refus|denied|nats:|no responders|not found|violation|alert"
     r"|unavailable|exceed|mismatch|slow|lost|stale|panic|crash|backoff|oom|evicted|unhealthy|wrong|insufficient|invalid"
     r"|reset|reconnect|disconnect|broken"
@@ -39,14 +39,14 @@ _LOUD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class GivenText:
-    """The words, the pieces of evidence beside them, and the lines of these that may describe a problem.
+    """The words of the user, the given pieces of evidence, and the lines of these that may describe a problem.
 
-    `files`: some of it is from files that were named.
+    `files`: some of it is from named files, not from standard input.
     """
 
     words: str
     evidence: tuple[Piece, ...] = ()
-    told: str = ""
+    problem_lines: str = ""
     files: bool = False
 
     def added_to(self, wanted: EvidenceRequest) -> EvidenceRequest:
@@ -55,42 +55,42 @@ class GivenText:
 
 
 def _is_evidence(piece: Piece) -> bool:
-    """Whether rules judge it. A few lines of text are a question, and so is text that no rule reads."""
+    """Whether rules judge a piece. A few lines of text, and text that no rule reads, are part of the question."""
     if not piece.text.strip():
         return True
-    return FileKind.REPLY in piece.kinds or (bool(piece.kinds) and piece.text.count("\n") > _LINES_JUDGED)
+    return FileKind.REPLY in piece.kinds or (bool(piece.kinds) and piece.text.count("\n") > _MAX_QUESTION_LINES)
 
 
 def given_texts(words: Sequence[str], logs: Sequence[str], rules: Sequence[Rule]) -> GivenText:
-    """Sort the words. `logs` are paths of `--logs`: where no words are given, the logs are the symptom."""
-    paths = [word for word in words if _is_path(word, len(words))]
+    """Separate names of files from words. `logs` are paths of `--logs`: without words, their lines are the symptom."""
+    paths = [word for word in words if _is_input(word, len(words))]
     pieces = pieces_of(paths, rules) if paths else []
     evidence = tuple(piece for piece in pieces if _is_evidence(piece))
     questions = [piece.text for piece in pieces if not _is_evidence(piece)]
     text = "\n".join([" ".join(word for word in words if word not in paths), *questions]).strip()
     # Paths of --logs are read as logs already; here only their words count.
     lines = evidence or tuple(pieces_of([path for path in logs if Path(path).exists()], rules)) if not text else ()
-    return GivenText(text, evidence, told_lines([piece.text for piece in lines]), paths != [STDIN] * len(paths))
+    return GivenText(text, evidence, problem_lines_of([piece.text for piece in lines]), paths != [STDIN] * len(paths))
 
 
-def _is_path(word: str, words: int) -> bool:
-    """Whether a word names something to read. A word of a sentence may be a file's name by chance."""
+def _is_input(word: str, words: int) -> bool:
+    """Whether a word names a file or stdin. In a sentence, only words with a slash or dot count."""
     if word == STDIN:
         return True
-    if "\n" in word or len(word) > 4096 or "\0" in word:
+    if "\n" in word or len(word) > _MAX_PATH_LENGTH or "\0" in word:
         return False
     return (words == 1 or "/" in word or "." in word) and Path(word).exists()
 
 
-def told_lines(texts: Sequence[str]) -> str:
-    """The prose, and the lines that may describe a problem: each wording once, as many as are read."""
+def problem_lines_of(texts: Sequence[str]) -> str:
+    """The prose of texts, and their lines that may describe a problem: each wording once, the most frequent last."""
     counts: Counter[str] = Counter()
     example: dict[str, str] = {}
     for text in texts:
         for line in text.splitlines():
-            shape = _NUMBERS.sub("N", line[:1000])
+            shape = _NUMBERS.sub("N", line[:_MAX_LINE_LENGTH])
             counts[shape] += 1
-            example.setdefault(shape, line[:1000])
-    loud = [shape for shape, _ in counts.most_common() if _LOUD.search(example[shape])]
+            example.setdefault(shape, line[:_MAX_LINE_LENGTH])
+    suspicious = [shape for shape, _ in counts.most_common() if _PROBLEM_WORDS.search(example[shape])]
     prose = [passage for text in texts for passage, _ in passages(text[:_MAX_PROSE])]
-    return "\n\n".join([*prose, "\n".join(example[shape] for shape in reversed(loud[:_MAX_LINES]))])
+    return "\n\n".join([*prose, "\n".join(example[shape] for shape in reversed(suspicious[:_MAX_LINES]))])

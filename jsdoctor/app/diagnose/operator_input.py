@@ -30,24 +30,27 @@ from jsdoctor.sources.request import EvidenceRequest
 from jsdoctor.sources.scan.stream import headers_of
 from jsdoctor.sources.servers.ask import Asker, NoReplyError
 
-_EXPECTED = "Nats-Expected-Last-Sequence"
-_NO_STREAM = "JSD613"
+_EXPECTED_HEADER = "Nats-Expected-Last-Sequence"
+_NO_STREAM_RULE = "JSD613"
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorInput:
-    """What was said, the last sequence that the error text names, and what a probe found out."""
+    """The options of the user, the last sequence that the error text names, and the result of a probe."""
 
     narrowing: Narrowing
     actual_seq: int | None = None
     probed: Probe | None = None
 
 
-def told_by_person(
+def results_of_input(
     operator_input: OperatorInput, wanted: EvidenceRequest, judging: Judging, collected: Collected
 ) -> dict[str, Result]:
-    """Results by rule code, with their remedies."""
-    findings = {**_probed(operator_input.probed), **_expected(operator_input, wanted, judging, collected)}
+    """The results that follow from the input of the user, by rule code, with their remedies."""
+    findings = {
+        **_probe_findings(operator_input.probed),
+        **_sequence_findings(operator_input, wanted, judging, collected),
+    }
     rules = judging.rulebook.rules
     results = [Result(find_rule(rules, code), finding) for code, finding in findings.items()]
     offered = with_offers(results, judging.rulebook.actions, collected.evidence, collected.logins)
@@ -55,45 +58,46 @@ def told_by_person(
 
 
 def run_probe(subject: str, narrowing: Narrowing, wanted: EvidenceRequest, judge: JudgeRequest) -> Probe:
-    """Probe a subject with the expected sequence and the id that were said. Raises ConnectProblem."""
+    """Probe a subject with the given expected sequence and message id. Raises ConnectProblem."""
     settings = resolve_connection(wanted.connection, open_judging(judge).config)
-    headers = {_EXPECTED: str(narrowing.expected_seq)} if narrowing.expected_seq is not None else {}
+    headers = {_EXPECTED_HEADER: str(narrowing.expected_seq)} if narrowing.expected_seq is not None else {}
     headers |= {MSG_ID: narrowing.msg_id} if narrowing.msg_id else {}
     return asyncio.run(probe(settings, subject, headers))
 
 
-def _probed(probed: Probe | None) -> dict[str, Finding]:
+def _probe_findings(probed: Probe | None) -> dict[str, Finding]:
     if probed is None or probed.refused:
         return {}
-    return {_NO_STREAM: passed(CLUSTER) if probed.stream else failed(CLUSTER, probed.verdict)}
+    return {_NO_STREAM_RULE: passed(CLUSTER) if probed.stream else failed(CLUSTER, probed.verdict)}
 
 
-def _expected(
+def _sequence_findings(
     operator_input: OperatorInput, wanted: EvidenceRequest, judging: Judging, collected: Collected
 ) -> dict[str, Finding]:
-    """What the sequences say against the stream as it was seen."""
+    """Findings from the expected and the actual last sequence, compared with the stream."""
     expected, stream = (
         operator_input.narrowing.expected_seq,
-        _meant(collected.evidence, operator_input.narrowing.stream),
+        _stream_named(collected.evidence, operator_input.narrowing.stream),
     )
     if stream is None or (expected is None and operator_input.actual_seq is None):
         return {}
     follower = None
     if collected.is_live and stream.from_leader and expected is not None and expected < stream.state.last_seq:
-        follower = asyncio.run(_follower(wanted, judging, stream.name, expected + 1))
+        follower = asyncio.run(_message_at(wanted, judging, stream.name, expected + 1))
     return findings_on_expectation(
         RefusedPublish(expected, operator_input.narrowing.msg_id, operator_input.actual_seq, follower), stream
     )
 
 
-def _meant(evidence: EvidenceSet, name: str) -> Stream | None:
+def _stream_named(evidence: EvidenceSet, name: str) -> Stream | None:
+    """The stream of this name; None if there is none, or several accounts have one."""
     series = evidence.get(SnapshotSeries)
     streams = series.last.streams if series is not None else ()
     named = [stream for stream in streams if stream.name == name]
     return named[0] if len(named) == 1 else None
 
 
-async def _follower(wanted: EvidenceRequest, judging: Judging, stream: str, stream_seq: int) -> StoredMessage | None:
+async def _message_at(wanted: EvidenceRequest, judging: Judging, stream: str, stream_seq: int) -> StoredMessage | None:
     settings = resolve_connection(wanted.connection, judging.config)
     try:
         async with connect(settings) as connection:
@@ -120,7 +124,7 @@ class _StoredMessageReply(msgspec.Struct, frozen=True):
 async def stored_message(
     connection: Connection, prefix: str, stream: str, stream_seq: int, timeout_s: float
 ) -> StoredMessage | None:
-    """The message, or None: it is not stored, or this login may not read it. Payloads are not kept."""
+    """A stored message without its payload; None if it is not stored, or this login may not read it."""
     request = b'{"seq":%d}' % stream_seq
     try:
         reply = await Asker(connection, timeout_s).one(f"{prefix}.STREAM.MSG.GET.{stream}", request)

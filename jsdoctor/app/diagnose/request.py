@@ -16,11 +16,11 @@ from jsdoctor.sources.request import EvidenceRequest
 class DiagnoseRequest(SymptomRequest, AnswerRequest, ConfigurationRequest):
     """The options of the command line. None or empty: not given.
 
-    `told` are the lines of files and of standard input that may describe a problem.
+    `problem_lines` are the lines of files and of standard input that may describe a problem.
     """
 
     text: str = ""
-    told: str = ""
+    problem_lines: str = ""
     wanted: EvidenceRequest = EvidenceRequest()  # noqa: RUF009 - frozen, so one shared instance is safe
 
     @property
@@ -37,12 +37,12 @@ class DiagnoseRequest(SymptomRequest, AnswerRequest, ConfigurationRequest):
 
     @property
     def is_only_a_question(self) -> bool:
-        """Whether files have the words alone: beside files, a deployment is queried where it is named."""
+        """Whether there is nothing to read: files, if any, have only the words of the question."""
         return not self.sources
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """What is read. Raises `UsageProblem` for what cannot be."""
+        """The sources to read. Raises `UsageProblem` for one that cannot be read."""
         return sources_of(self.wanted)
 
     def judge(self, rules: tuple[str, ...] = ()) -> JudgeRequest:
@@ -56,7 +56,7 @@ def refuse_contradictions(request: DiagnoseRequest) -> None:
     named = [request.text.strip(), request.code, request.symptom]
     if sum(bool(item) for item in named) > 1:
         raise UsageProblem("a text, --code and --symptom all name a symptom", "give one of them")
-    given = request.told or request.has_files or request.wanted.unrecognised
+    given = request.problem_lines or request.has_files or request.wanted.unrecognised
     if not (any(named) or request.probe or given):
         raise UsageProblem(
             "there is nothing to diagnose",
@@ -81,7 +81,7 @@ def refuse_contradictions(request: DiagnoseRequest) -> None:
 
 
 def _publishable(subject: str) -> bool:
-    """Whether it is a literal subject, and not one by which servers are managed."""
+    """Whether this is a subject without wildcards, and none that servers and clients use themselves."""
     tokens = subject.split(".")
     literal = all(token and token.isprintable() and not set(token) & set("*> ") for token in tokens)
     return literal and tokens[0] not in ("$JS", "$SYS", "_INBOX")

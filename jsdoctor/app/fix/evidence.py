@@ -47,7 +47,7 @@ class FixCollector:
     every_account: bool = False
 
     async def samples(self, connections: Sequence[Connection]) -> tuple[Sample, ...]:
-        """What the selected rules want, from a deployment that we are connected to with each login."""
+        """Collect what the selected rules need, through the connection of each login."""
         known, rules = self.judging.rulebook.checks, self.judging.rulebook.rules
         checks = tuple(known[name] for rule in self.judging.selection.rules for name in rule.checks)
         config, first = self.judging.config, self.logins[0]
@@ -60,8 +60,10 @@ class FixCollector:
 
         async def samples_of(number: int) -> tuple[Sample, ...]:
             prefix, asked = self.logins[number].js_api_prefix, () if number else monitor
-            ours = plan_of_login(plan, number)
-            return await gather(connections[number], asked, ours, self.show, js_api_prefix=prefix, monitor_tls=tls)
+            login_plan = plan_of_login(plan, number)
+            return await gather(
+                connections[number], asked, login_plan, self.show, js_api_prefix=prefix, monitor_tls=tls
+            )
 
         by_login = await asyncio.gather(*(samples_of(number) for number in range(len(connections))))
         return of_several_logins(by_login) if len(by_login) > 1 else by_login[0]
@@ -73,7 +75,7 @@ class FixCollector:
         return next((prefix for prefix in prefixes if prefix != DEFAULT_API_PREFIX), DEFAULT_API_PREFIX)
 
     def judge(self, evidence: EvidenceSet) -> Evaluation:
-        """The selected rules on evidence, passes kept."""
+        """Evaluate the selected rules on the evidence, and keep passes."""
         return evaluate(self.judging.selection, self.judging.rulebook.checks, evidence, self.values, keep_passes=True)
 
 
@@ -85,9 +87,9 @@ async def connected(logins: Sequence[ConnectionSettings]) -> AsyncIterator[list[
 
 
 def examiner(collector: FixCollector, connections: Sequence[Connection]) -> Examine:
-    """The `Examine` of `jsdoctor.remedy.proof`: only the rules of the proofs are collected for.
+    """The `Examine` of `jsdoctor.remedy.proof`: it collects only for the rules of the proofs.
 
-    It raises LostError where what could not be seen says nothing of the deployment.
+    It raises LostError if the connection was lost, as what was not seen then proves nothing.
     """
 
     async def examine(proofs: Sequence[StepProof]) -> Mapping[StepProof, ProofVerdict]:
@@ -95,8 +97,8 @@ def examiner(collector: FixCollector, connections: Sequence[Connection]) -> Exam
         known = {rule.code for rule in collector.judging.rulebook.rules}
         missing = ProofVerdict(ProofResult.UNKNOWN, "no rule has this code here; is --rules missing?")
         verdicts = {proof: missing for proof in proofs if proof.code not in known}
-        if ours := [code for code in codes if code in known]:
-            selection = select_rules(collector.judging.rulebook.rules, ours)
+        if known_codes := [code for code in codes if code in known]:
+            selection = select_rules(collector.judging.rulebook.rules, known_codes)
             narrowed = replace(collector, judging=msgspec.structs.replace(collector.judging, selection=selection))
             evidence = assemble(await narrowed.samples(connections))
             if not all(connection.client.is_connected for connection in connections):
@@ -109,7 +111,7 @@ def examiner(collector: FixCollector, connections: Sequence[Connection]) -> Exam
 
 
 def verdict(proof: StepProof, evaluation: Evaluation, evidence: EvidenceSet) -> ProofVerdict:
-    """What the rule of a proof says of its subject. Silence on an asset counts only when the asset was seen."""
+    """Whether a finding is still there. No result for an asset proves that it is gone only if the asset was seen."""
     results = [r for r in evaluation.results if r.rule.code == proof.code and r.finding.subject == proof.subject]
     outcomes = {result.finding.outcome: result.finding for result in results}
     if Outcome.FAIL in outcomes:
@@ -119,25 +121,25 @@ def verdict(proof: StepProof, evaluation: Evaluation, evidence: EvidenceSet) -> 
             return ProofVerdict(ProofResult.UNKNOWN, outcomes[outcome].message)
     if Outcome.PASS in outcomes:
         return ProofVerdict(ProofResult.GONE)
-    whole = next((v for v in evaluation.verdicts if v.rule.code == proof.code), None)
-    if whole is None or is_undecided(outcome_of_read_subjects(whole.outcome, whole.subjects)):
-        return ProofVerdict(ProofResult.UNKNOWN, whole.reason if whole else "the rule was not evaluated")
+    rule_verdict = next((v for v in evaluation.verdicts if v.rule.code == proof.code), None)
+    if rule_verdict is None or is_undecided(outcome_of_read_subjects(rule_verdict.outcome, rule_verdict.subjects)):
+        return ProofVerdict(ProofResult.UNKNOWN, rule_verdict.reason if rule_verdict else "the rule was not evaluated")
     return (
         ProofVerdict(ProofResult.GONE)
-        if _seen(proof, evidence)
+        if _was_seen(proof, evidence)
         else ProofVerdict(ProofResult.UNKNOWN, "it was not seen, or without a leader")
     )
 
 
-def _seen(proof: StepProof, evidence: EvidenceSet) -> bool:
+def _was_seen(proof: StepProof, evidence: EvidenceSet) -> bool:
     subject, series = proof.subject, evidence.get(SnapshotSeries)
     if subject.kind not in ("stream", "consumer"):
         return True
     streams = series.last.streams if isinstance(series, SnapshotSeries) else ()
     if subject.kind == "stream":
         return any(stream.subject == subject and stream.from_leader for stream in streams)
-    return any(_led(stream.consumers, proof) for stream in streams)
+    return any(_has_leader(stream.consumers, proof) for stream in streams)
 
 
-def _led(consumers: Iterable[object], proof: StepProof) -> bool:
+def _has_leader(consumers: Iterable[object], proof: StepProof) -> bool:
     return any(getattr(c, "subject", None) == proof.subject and getattr(c, "from_leader", False) for c in consumers)

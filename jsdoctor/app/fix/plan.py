@@ -1,4 +1,4 @@
-"""Making the plan of a fix: look at the deployment, judge, and draft steps for what fails."""
+"""Making the plan of a fix: collect from the deployment, judge, and draft steps for what fails."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from jsdoctor.sources.headline import headline
 
 
 def make_plan(request: FixRequest, collector: FixCollector, messages: Messages = LOGGED) -> Plan:
-    """Look and plan; nothing is written. Nothing is planned for findings that are waived or accepted.
+    """Collect, judge and draft steps; nothing is written. Waived and accepted findings get no steps.
 
     Raises `Problem`.
     """
@@ -43,7 +43,7 @@ def make_plan(request: FixRequest, collector: FixCollector, messages: Messages =
     check_choices(request.remedies, rulebook.actions().keys(), [rule.code for rule in rulebook.rules])
     every_account = any(choice.action == REMOVE_PEER for choice in request.remedies)
     check = f"jsdoctor check{flags_of(collector.logins)}"
-    samples = asyncio.run(_samples(replace(collector, every_account=every_account)))
+    samples = asyncio.run(_collected(replace(collector, every_account=every_account)))
     evidence = assemble(samples)
     if evidence.get(SnapshotSeries) is None:
         gap = next(iter(evidence.gaps), None)
@@ -74,7 +74,7 @@ def make_plan(request: FixRequest, collector: FixCollector, messages: Messages =
     )
 
 
-async def _samples(collector: FixCollector) -> tuple[Sample, ...]:
+async def _collected(collector: FixCollector) -> tuple[Sample, ...]:
     collector.show(f"connecting to {', '.join(collector.logins[0].servers)}")
     async with connected(collector.logins) as connections:
         return await collector.samples(connections)
@@ -84,9 +84,9 @@ REMOVE_PEER = "server.remove_peer"
 
 
 def with_witnesses(choice: Choice, samples: Sequence[Sample]) -> Choice:
-    """The choice with witnesses in place of the directory `seen`, and the backups that are at hand, by stream.
+    """For the removal of a peer: replace the directory `seen` by the snapshots of its bundles, and add backups.
 
-    What is seen now is a witness, too. Raises UsageProblem where the directory holds no bundle.
+    The current samples are a witness, too. Raises UsageProblem if the directory holds no bundle.
     """
     if choice.action != REMOVE_PEER:
         return choice
@@ -95,7 +95,7 @@ def with_witnesses(choice: Choice, samples: Sequence[Sample]) -> Choice:
     series = [part for whole in ([*samples], *captured) for part in samples_by_login(whole)]
     values = {
         **choice.values,
-        "seen": tuple(witness for value in series if (witness := _witness(value)) is not None),
+        "seen": tuple(witness for value in series if (witness := _witness_of(value)) is not None),
         "backups": _backups((Path(), directory) if directory else (Path(),)),
     }
     return msgspec.structs.replace(choice, values=values)
@@ -115,7 +115,7 @@ def _bundles(directory: Path) -> list[tuple[Sample, ...]]:
     return bundles
 
 
-def _witness(samples: Sequence[Sample]) -> Witness | None:
+def _witness_of(samples: Sequence[Sample]) -> Witness | None:
     evidence = assemble(samples)
     series = evidence.get(SnapshotSeries)
     if series is None:

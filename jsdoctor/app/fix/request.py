@@ -23,7 +23,7 @@ from jsdoctor.sources.connect.options import ConnectionOptions
 from jsdoctor.sources.request import EvidenceRequest
 
 _LEVELS = (Risk.SAFE, Risk.DISRUPTIVE, Risk.DESTRUCTIVE)
-_DURATION_S = 1_000_000_000
+_NS_PER_S = 1_000_000_000
 _EXAMPLE = "JSD303=stream.set_max_age,max_age=10m"
 
 
@@ -44,7 +44,7 @@ def parse_remedy(text: str) -> Choice:
 
 
 def _value(key: str, text: str) -> dict[str, Any]:
-    """Digits are a number; a duration is kept in whole seconds under the key with `_s`, as the actions want it."""
+    """A number, a duration in whole seconds with `_s` after its key, or else the text."""
     try:
         return {key: int(text)}
     except ValueError:
@@ -53,9 +53,9 @@ def _value(key: str, text: str) -> dict[str, Any]:
         duration_ns = parse_duration(text)
     except ValueError:
         return {key: text}
-    if duration_ns % _DURATION_S:
+    if duration_ns % _NS_PER_S:
         raise ValueError(f"{key}={text}: whole seconds only")
-    return {f"{key}_s": duration_ns // _DURATION_S}
+    return {f"{key}_s": duration_ns // _NS_PER_S}
 
 
 class PlanFormat(StrEnum):
@@ -163,7 +163,7 @@ def allowed_up_to(risk: Allow | None) -> tuple[Risk, ...]:
 
 
 def check_options(request: FixRequest) -> None:
-    """Raises UsageProblem where options contradict each other."""
+    """Raise UsageProblem if options contradict each other."""
     if request.resume and request.journal is None:
         raise UsageProblem("--resume goes on with a journal, and none is named", "add --journal FILE")
     if request.resume and (request.plan or request.remedies or request.output):
@@ -175,7 +175,7 @@ def check_options(request: FixRequest) -> None:
 
 
 def parse_remedies(texts: Sequence[str]) -> tuple[Choice, ...]:
-    """Several of them. Raises UsageProblem."""
+    """The choices in texts of `--remedy`. Raises UsageProblem."""
     try:
         return tuple(parse_remedy(text) for text in texts)
     except ValueError as error:

@@ -88,14 +88,14 @@ class ClientMessages:
         return version.major, version.minor
 
     async def publish(self, subject: str, payload: bytes, reply: str = "") -> None:
-        """A message that nobody confirms. Raises LostError."""
+        """Publish a message without confirmation. Raises LostError."""
         try:
             await self.client.publish(subject, payload, reply=reply)
         except (errors.Error, OSError) as error:
             raise LostError(f"the connection was lost: {error}") from None
 
     async def store(self, subject: str, payload: bytes, headers: Mapping[str, str]) -> Json:
-        """A message to a stream, and the stream's reply. Raises NoResponseError."""
+        """Publish a message to a stream, and return the stream's reply. Raises NoResponseError."""
         try:
             reply = await self.client.request(subject, payload, timeout=self.timeout_s, headers=dict(headers))
         except (errors.Error, TimeoutError) as error:
@@ -120,7 +120,7 @@ Confirm = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class FixOutcome:
-    """How the steps of a journal ended. `changed`: something may have been written, which `rollback` takes back."""
+    """How the steps of a journal ended. `changed`: something may be written. `rollback`: the command that undoes it."""
 
     outcomes: tuple[StepOutcome, ...]
     journal: Path
@@ -129,7 +129,7 @@ class FixOutcome:
 
     @property
     def exit_code(self) -> ExitCode:
-        """1: something failed, was refused or taken back. 3: done and not proved. 0: all else."""
+        """1 if a step failed, was refused or undone; else 3 if the effect of one is not proved; else 0."""
         if any_bad(self.outcomes):
             return ExitCode.FINDINGS
         if any(outcome.ending is Ending.UNPROVED for outcome in self.outcomes):
@@ -169,7 +169,7 @@ def wanted_steps(request: FixRequest, steps: tuple[Step, ...]) -> tuple[Step, ..
 
 
 def not_taken(steps: tuple[Step, ...]) -> tuple[StepOutcome, ...]:
-    """The outcomes of steps of which none is allowed."""
+    """The outcomes of steps if none may be taken."""
     return tuple(StepOutcome(step, Ending.MANUAL if step.is_manual else Ending.NOT_ALLOWED) for step in steps)
 
 
@@ -191,14 +191,14 @@ def resume_fix(request: FixRequest, collector: FixCollector, path: Path, say: Ca
 def _carry_out(
     request: FixRequest,
     collector: FixCollector,
-    opened: Callable[[], Journal],
+    open_: Callable[[], Journal],
     path: Path,
     say: Callable[[str], None],
 ) -> FixOutcome:
-    rollback = _rollback(path, collector.logins)
+    rollback = _rollback_command(path, collector.logins)
     resume = f"jsdoctor fix{flags_of(collector.logins)} --resume --journal {shlex.quote(str(path))}"
     go_on = f"go on: {resume}; or undo: {rollback}"
-    with closing(_open(opened)) as journal:
+    with closing(_open_journal(open_)) as journal:
         try:
             plan = journal.plan
             allowed = allowed_up_to(request.allow)
@@ -219,13 +219,13 @@ def _carry_out(
     return FixOutcome(tuple(outcomes), path, changed, rollback)
 
 
-def _rollback(path: Path, logins: Sequence[ConnectionSettings]) -> str:
+def _rollback_command(path: Path, logins: Sequence[ConnectionSettings]) -> str:
     return f"jsdoctor rollback{flags_of(logins)} {shlex.quote(str(path))}"
 
 
-def _open(opened: Callable[[], Journal]) -> Journal:
+def _open_journal(open_: Callable[[], Journal]) -> Journal:
     try:
-        return opened()
+        return open_()
     except JournalError as error:
         raise UsageProblem(error.message, error.hint) from None
 
@@ -245,7 +245,7 @@ async def _apply(
 
 
 async def _step_apis(connections: Sequence[Connection], logins: Sequence[ConnectionSettings]) -> StepApis:
-    """The connections, by the account that servers report for each. An only login gets all that is of no account."""
+    """The connections, each with the accounts that servers report for its login."""
     apis = tuple(
         LiveApi(connection, login.js_api_prefix, login.timeout_s)
         for connection, login in zip(connections, logins, strict=True)
@@ -260,17 +260,17 @@ async def _step_apis(connections: Sequence[Connection], logins: Sequence[Connect
 def roll_back(request: RollbackRequest, confirm: Confirm, say: Callable[[str], None]) -> FixOutcome | None:
     """Undo the steps of a journal, last step first; None if no step was begun. Raises Problem."""
     logins = resolve_logins(request.connection, load_configuration(request))
-    with closing(_open(lambda: Journal.reopen(request.journal))) as journal:
+    with closing(_open_journal(lambda: Journal.reopen(request.journal))) as journal:
         try:
-            begun = [step for step in journal.plan.steps if journal.past(step).may_have_written]
-            if not begun:
+            started = [step for step in journal.plan.steps if journal.past(step).may_have_written]
+            if not started:
                 return None
-            confirm(f"take back {counted(len(begun), 'step')}")
+            confirm(f"take back {counted(len(started), 'step')}")
             outcomes = asyncio.run(_undo(logins, journal, say))
         except JournalError as error:
             raise Problem(error.message, error.hint) from None
         except (NoResponseError, DeniedError) as error:
-            raise Problem(f"stopped: {error}", f"again: {_rollback(request.journal, logins)}") from None
+            raise Problem(f"stopped: {error}", f"again: {_rollback_command(request.journal, logins)}") from None
     return FixOutcome(tuple(outcomes), request.journal)
 
 
@@ -279,8 +279,8 @@ async def _undo(
 ) -> list[StepOutcome]:
     async with connected(logins) as connections:
         apis = await _step_apis(connections, logins)
-        begun = [step for step in journal.plan.steps if journal.past(step).may_have_written]
-        if foreign := sorted({step.subject.account for step in begun if apis.lacks(step)}):
+        started = [step for step in journal.plan.steps if journal.past(step).may_have_written]
+        if foreign := sorted({step.subject.account for step in started if apis.lacks(step)}):
             ours = sorted({name for login in apis.logins.each for name in login.accounts})
             raise UsageProblem(
                 f"the journal is of account {', '.join(foreign)}, this login of {', '.join(ours)}",
@@ -290,7 +290,7 @@ async def _undo(
 
 
 USER_INFO = "$SYS.REQ.USER.INFO"
-_DESCRIPTION_SHOWN = 300
+_DESCRIPTION_SHOWN, _BAD_REQUEST = 300, 400
 
 
 class LiveApi(ClientMessages):
@@ -302,7 +302,7 @@ class LiveApi(ClientMessages):
         self._prefix = prefix
 
     async def ask(self, subject: str, payload: object = None, *, timeout_s: float | None = None) -> Json:
-        """A request of the JetStream API that must succeed."""
+        """Send a request to the JetStream API. Raises ApiError if the reply is an error."""
         reply = await self.request(f"{self._prefix}.{subject}", payload, timeout_s=timeout_s)
         if isinstance(error := reply.get("error"), dict):
             stated = printable(str(error.get("description", "")), limit=_DESCRIPTION_SHOWN)
@@ -310,15 +310,15 @@ class LiveApi(ClientMessages):
         return reply
 
     async def request(self, subject: str, payload: object = None, *, timeout_s: float | None = None) -> Json:
-        """A request to any subject."""
+        """Send a request to any subject. Raises NoResponseError, DeniedError or LostError without a reply."""
         if not subject.isprintable() or " " in subject:
-            raise ApiError(subject, 400, 0, "the name holds characters that no subject can have")
+            raise ApiError(subject, _BAD_REQUEST, 0, "the name holds characters that no subject can have")
         body = b"" if payload is None else msgspec.json.encode(payload)
         asker = Asker(self._connection, timeout_s or self.timeout_s)
         try:
             reply = await asker.one(subject, body)
         except NoReplyError as error:
-            raise _problem(error) from None
+            raise _as_error(error) from None
         try:
             decoded: Any = decode_plain(reply.body)
         except (msgspec.DecodeError, UnicodeDecodeError):
@@ -344,7 +344,7 @@ class LiveApi(ClientMessages):
         return True
 
 
-def _problem(error: NoReplyError) -> Exception:
+def _as_error(error: NoReplyError) -> Exception:
     match error.why:
         case Why.DENIED:
             return DeniedError(

@@ -49,11 +49,11 @@ class BackgroundCheck:
 
     @property
     def is_running(self) -> bool:
-        """Whether a check has begun and was not taken yet."""
+        """Whether a check was started and its result was not taken yet."""
         return self._thread is not None
 
     def start(self) -> None:
-        """Begin a check. The thread is a daemon: leaving does not wait for a server that is silent."""
+        """Start a check in a daemon thread, so that the process can end while a server does not respond."""
         self._result = None
         self._thread = threading.Thread(target=self._run, name="check", daemon=True)
         self._thread.start()
@@ -91,7 +91,7 @@ def check_once(wanted: EvidenceRequest, judging: Judging, messages: Messages = L
     return RoundResult(scrubbed(report), snapshot, collected.problem.message if collected.problem else "")
 
 
-_MOVING_SHOWN = 40
+_MAX_ACTIVITIES = 40
 
 
 class Session:
@@ -105,7 +105,7 @@ class Session:
         self.problem = ""
 
     def take(self, result: RoundResult) -> tuple[FindingChange, ...]:
-        """Store a check and return the changes. Raises its error, unless that was a problem of the deployment."""
+        """Store the result of a check and return the changes. Raises its `failure`, if it has one."""
         if result.failure is not None:
             raise result.failure
         self.problem = result.problem
@@ -129,7 +129,7 @@ class Session:
         return ", ".join(dict.fromkeys(source.name for source in sources if source.kind == "live"))
 
     def exit_code(self) -> ExitCode | NagiosState:
-        """That of the newest check."""
+        """The exit code of the newest check."""
         if self.report is None or self.problem:
             return ExitCode.INCONCLUSIVE
         return self._judging.exit_code(self.report)
@@ -143,7 +143,7 @@ class Session:
             watch=self.watch,
             report=self.report,
             activities=scrubbed(
-                tuple(activity for activity in busiest(self._activities, _MOVING_SHOWN) if activity.movement)
+                tuple(activity for activity in busiest(self._activities, _MAX_ACTIVITIES) if activity.movement)
             ),
             problem=scrub_line(self.problem),
             paused=paused,

@@ -34,7 +34,7 @@ def run_write(path: Path, force: bool, judge: JudgeRequest, wanted: EvidenceRequ
     ]
     save_baseline(path, accepted)
     say(f"{counted(len(accepted), 'finding')} accepted in {path}", f"jsdoctor check --baseline {path}")
-    return _ending(report)
+    return _exit_code(report)
 
 
 def run_prune(path: Path, judge: JudgeRequest, wanted: EvidenceRequest) -> ExitCode:
@@ -45,7 +45,7 @@ def run_prune(path: Path, judge: JudgeRequest, wanted: EvidenceRequest) -> ExitC
     save_baseline(path, kept)
     gone = len(baseline.accepted) - len(kept)
     say(f"{counted(gone, 'finding')} of {path} forgotten, {len(kept):,} kept")
-    return _ending(report)
+    return _exit_code(report)
 
 
 def _report(judge: JudgeRequest, wanted: EvidenceRequest, baseline: Baseline | None) -> Report:
@@ -63,8 +63,8 @@ def _still_there(baseline: Baseline, report: Report) -> Iterable[Accepted]:
             yield accepted
 
 
-def _ending(report: Report) -> ExitCode:
-    """The exit code; a message on stderr reports missing evidence to users who accept findings without it."""
+def _exit_code(report: Report) -> ExitCode:
+    """The exit code. Warns on stderr if evidence is missing."""
     missing = sum(gap.requested for gap in report.gaps)
     if missing:
         say(f"{counted(missing, 'gap')}: what could not be seen was not judged", "jsdoctor check lists them")
@@ -72,5 +72,5 @@ def _ending(report: Report) -> ExitCode:
 
 
 def save_baseline(path: Path, accepted: Iterable[Accepted]) -> None:
-    """Write one."""
+    """Write a baseline file."""
     write_output(encode_baseline(accepted).decode(), path)

@@ -40,7 +40,9 @@ def _exit_code(request: DiagnoseRequest, consultation: Consultation) -> ExitCode
     if probed is not None and probed.refused:
         return ExitCode.INCONCLUSIVE
     if diagnosis is None:
-        return ExitCode.OK if probed is not None and not (request.text or request.told) else ExitCode.INCONCLUSIVE
+        return (
+            ExitCode.OK if probed is not None and not (request.text or request.problem_lines) else ExitCode.INCONCLUSIVE
+        )
     if diagnosis.with_verdict(Verdict.UNDECIDED) and not consultation.offline:
         return ExitCode.INCONCLUSIVE
     return ExitCode.OK

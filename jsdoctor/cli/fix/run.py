@@ -59,7 +59,7 @@ _STYLES = {Ending.MANUAL: "bold cyan", Ending.NOT_ALLOWED: "bold cyan", Ending.U
 
 
 def plan_in(plan: Plan, wanted: PlanFormat, options: RenderOptions, flags: str) -> str:
-    """The plan in that format, as it may be shown: a plan of a file may come from anywhere."""
+    """The plan in a format, without secrets: a plan from a file may hold anything."""
     plan = shareable(plan)
     match wanted:
         case PlanFormat.JSON:
@@ -130,34 +130,34 @@ def _document(outcome: StepOutcome) -> dict[str, object]:
 def run_fix(request: FixRequest) -> ExitCode:
     """Plan, and on request apply the plan. Raises the problems that `cli.errors` reports."""
     check_options(request)
-    sample = fix_collector(request)
+    collector = fix_collector(request)
     show: Callable[[str], None] = (lambda _: None) if request.judge.quiet else say
     if request.resume:
         path = request.journal or Path()
         confirm(f"go on with {path}", request.yes)
-        return _done(request, lambda: resume_fix(request, sample, path, show))
+        return _carry_out_and_show(request, lambda: resume_fix(request, collector, path, show))
     if request.plan:
         plan = read_plan(request.plan)
     else:
         with progress(request.judge.quiet) as phase:
-            plan = make_plan(request, replace(sample, show=phase), MESSAGES)
-    _show_plan(request, plan, flags_of(sample.logins))
+            plan = make_plan(request, replace(collector, show=phase), MESSAGES)
+    _show_plan(request, plan, flags_of(collector.logins))
     if not request.apply:
         return ExitCode.OK
     steps, allowed = wanted_steps(request, plan.steps), allowed_up_to(request.allow)
     if not any(step.risk in allowed for step in steps):
-        say("there is nothing to apply", _why_nothing(steps))
+        say("there is nothing to apply", _hint_for_nothing(steps))
         if request.format is PlanFormat.JSON:
             _show_outcomes(request, FixOutcome(not_taken(steps), request.journal or Path()))
         return ExitCode.OK
     confirm(f"apply {counted(sum(step.risk in allowed for step in steps), 'step')}", request.yes)
     # The journal holds only the steps requested now, so --resume continues with these.
     plan, path = msgspec.structs.replace(plan, steps=steps), request.journal or new_journal()
-    return _done(request, lambda: apply_plan(request, sample, plan, path, show))
+    return _carry_out_and_show(request, lambda: apply_plan(request, collector, plan, path, show))
 
 
-def _done(request: FixRequest, carry_out: Callable[[], FixOutcome]) -> ExitCode:
-    """Show how it ended; where it is interrupted, how to go on."""
+def _carry_out_and_show(request: FixRequest, carry_out: Callable[[], FixOutcome]) -> ExitCode:
+    """Carry out the steps, and show how they ended; after an interruption, how to go on."""
     try:
         done = carry_out()
     except KeyboardInterrupt as interrupt:
@@ -186,7 +186,7 @@ def _show_outcomes(request: FixRequest, done: FixOutcome) -> None:
     write_output(outcomes_in(done.outcomes, request.format, options, journal), None)
 
 
-def _why_nothing(steps: tuple[Step, ...]) -> str:
+def _hint_for_nothing(steps: tuple[Step, ...]) -> str:
     more = [risk.value for risk in (Risk.DISRUPTIVE, Risk.DESTRUCTIVE) if any(step.risk is risk for step in steps)]
     if more:
         return f"the steps are {' and '.join(more)}: --allow {more[-1]}"

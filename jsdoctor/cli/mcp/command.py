@@ -32,7 +32,7 @@ Examples:
 """
 
 _AS_TYPED = False
-"""What is typed here is passed on to the commands that the tools start."""
+"""Not parsed: the options are passed on as they were typed to the commands that the tools start."""
 
 
 @takes(

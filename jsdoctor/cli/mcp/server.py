@@ -26,7 +26,7 @@ from jsdoctor.redaction.redact import scrub_line
 from jsdoctor.redaction.scrubbed import scrubbed
 from jsdoctor.sources.api_access import TOKENS
 
-_CALLS_AT_ONCE = 2
+_CALLS_AT_ONCE, _MAX_ERROR_LENGTH = 2, 2000
 
 _INSTRUCTIONS = (
     "jsdoctor diagnoses NATS JetStream. All tools are read-only. check and audit reply with a summary; call them with "
@@ -61,7 +61,7 @@ def mcp_server(settings: McpSettings) -> MCPServer[Any]:
 
 
 def _guarded(tool: Tool, calls: asyncio.Semaphore) -> Tool:
-    """The tool with its problems as errors that a client can read, and not more than some calls at once."""
+    """The tool with problems raised as `ToolError`, which clients see. All tools share the limit of `calls`."""
 
     @functools.wraps(tool)
     async def call(*args: Any, **kwargs: Any) -> str:
@@ -109,7 +109,7 @@ class Tools:
         self._settings = settings
 
     def all(self) -> dict[str, Tool]:
-        """By the names that clients see."""
+        """The tools by the names that clients see."""
         return {
             "check": self.check,
             "diagnose": self.diagnose,
@@ -138,8 +138,8 @@ class Tools:
         files += [f"--logs={self._path(path)}" for path in logs or ()]
         connects = self._settings.connection or not loki
         place = files or [*self._settings.connection, *([f"--samples={samples}"] if connects else [])]
-        place += [*self._lines(loki), *_window(since, until)]
-        arguments = ["check", *place, *_rules(select), "--format=json"]
+        place += [*self._loki_options(loki), *_time_options(since, until)]
+        arguments = ["check", *place, *_rule_options(select), "--format=json"]
         return await self._json(arguments, live=not files, details=details)
 
     async def audit(
@@ -153,8 +153,8 @@ class Tools:
     ) -> str:
         """Audit logs of NATS servers and clients, in files or in Loki: findings with times and counts."""
         given = [self._path(path) for path in paths or ()]
-        lines = [*self._lines(loki), *_window(since, until)]
-        arguments = ["audit", "--engine=local", *lines, *_rules(select), "--format=json", "--", *given]
+        lines = [*self._loki_options(loki), *_time_options(since, until)]
+        arguments = ["audit", "--engine=local", *lines, *_rule_options(select), "--format=json", "--", *given]
         return await self._json(arguments, live=False, details=details)
 
     async def diagnose(
@@ -172,9 +172,9 @@ class Tools:
         files = [f"--logs={self._path(path)}" for path in logs or ()]
         live = not files and not offline
         about = [f"--stream={stream}"] * bool(stream) + [f"--consumer={consumer}"] * bool(consumer)
-        lines = self._lines(loki)
+        lines = self._loki_options(loki)
         place = [*self._settings.connection] if live else files or ["--offline"] * (not lines)
-        place += [*lines, *_window(since, until)]
+        place += [*lines, *_time_options(since, until)]
         # A word with a line break is never taken for the name of a file.
         return await self._json(["diagnose", *place, *about, "--format=json", "--", f"{text}\n"], live=live)
 
@@ -217,8 +217,8 @@ class Tools:
         ]
         return answer(scrubbed({**document, "rules": kept}), self._settings.answer_bytes)
 
-    def _lines(self, wanted: bool) -> tuple[str, ...]:
-        """The options of Loki. Raises `UsageProblem` where the server was started without."""
+    def _loki_options(self, wanted: bool) -> tuple[str, ...]:
+        """The options of Loki if it is wanted. Raises `UsageProblem` if the server was started without them."""
         if wanted and not self._settings.loki:
             raise UsageProblem(
                 "this server reads no Loki", "the person who starts the server names it with --loki and --loki-query"
@@ -235,29 +235,29 @@ class Tools:
         return answer(scrubbed(document if details else summary(document)), limit)
 
     async def _run(self, arguments: Sequence[str], live: bool) -> Finished:
-        """Without `live`, the variables that choose a server are left out, so files are judged alone."""
+        """Run a command. Without `live` it does not get the variables that choose a server, so it reads only files."""
         env = {name: value for name, value in os.environ.items() if live or not name.startswith("NATS_")}
         if self._settings.loki_token:
             env[TOKENS["--loki"]] = self._settings.loki_token
         return await run_command(arguments, self._settings.seconds, env)
 
 
-def _window(since: str | None, until: str | None) -> list[str]:
+def _time_options(since: str | None, until: str | None) -> list[str]:
     return [f"--since={since}"] * bool(since) + [f"--until={until}"] * bool(until)
 
 
-def _rules(select: list[str] | None) -> list[str]:
+def _rule_options(select: list[str] | None) -> list[str]:
     return [f"--select={','.join(select)}"] if select else []
 
 
 def _succeeded(finished: Finished) -> str:
-    """The output. Raises `Problem` with the command's error message if it has no report."""
+    """The output of a command. Raises `Problem` with its error message if it ended without a report."""
     if finished.code in _REPORTS and finished.output.strip():
         return finished.output
-    raise Problem(finished.errors.strip()[:2000] or f"the command ended with exit code {finished.code}")
+    raise Problem(finished.errors.strip()[:_MAX_ERROR_LENGTH] or f"the command ended with exit code {finished.code}")
 
 
-_SUMMED_UP = 10
+_MAX_SUMMED_UP = 10
 """Number of incidents and of gaps in a summary."""
 
 
@@ -277,13 +277,13 @@ def summary(document: dict[str, Any]) -> dict[str, Any]:
     return {
         "exit_code": document["exit_code"],
         "summary": document["summary"],
-        "incidents": incidents[:_SUMMED_UP],
-        "more_incidents": len(incidents[_SUMMED_UP:]),
-        "not_seen": list(dict.fromkeys(gaps))[:_SUMMED_UP],
+        "incidents": incidents[:_MAX_SUMMED_UP],
+        "more_incidents": len(incidents[_MAX_SUMMED_UP:]),
+        "not_seen": list(dict.fromkeys(gaps))[:_MAX_SUMMED_UP],
     }
 
 
-_ORDER = ("fail", "error", "not_evaluated", "not_applicable", "pass")
+_OUTCOME_ORDER = ("fail", "error", "not_evaluated", "not_applicable", "pass")
 
 
 def answer(document: dict[str, Any], limit: int) -> str:
@@ -293,13 +293,13 @@ def answer(document: dict[str, Any], limit: int) -> str:
     without lists that is still too long becomes a sentence about its size.
     """
     if isinstance(document.get("results"), list):
-        document = {**document, "results": sorted(document["results"], key=_rank)}
+        document = {**document, "results": sorted(document["results"], key=_outcome_rank)}
     text = _json(document)
     cut = dict(document)
     counts: dict[str, dict[str, int]] = {}
     while len(text.encode()) > limit:
         longest = max(
-            (name for name, value in cut.items() if isinstance(value, list) and value), key=_size(cut), default=""
+            (name for name, value in cut.items() if isinstance(value, list) and value), key=_size_in(cut), default=""
         )
         if not longest:
             return _json({"shortened": {"bytes": {"shown": 0, "total": len(_json(document).encode())}}})
@@ -310,13 +310,13 @@ def answer(document: dict[str, Any], limit: int) -> str:
     return text
 
 
-def _size(document: dict[str, Any]) -> Any:
+def _size_in(document: dict[str, Any]) -> Any:
     return lambda name: len(_json(document[name]))
 
 
-def _rank(result: dict[str, Any]) -> int:
+def _outcome_rank(result: dict[str, Any]) -> int:
     outcome = result.get("outcome")
-    return _ORDER.index(outcome) if outcome in _ORDER else len(_ORDER)
+    return _OUTCOME_ORDER.index(outcome) if outcome in _OUTCOME_ORDER else len(_OUTCOME_ORDER)
 
 
 def _json(document: object) -> str:
@@ -340,19 +340,19 @@ def allowed_path(given: str, roots: Sequence[Path]) -> str:
         path = (roots[0] / given).resolve(strict=True)
     except (OSError, RuntimeError):
         raise refused from None
-    if not _below(path, roots):
+    if not _is_below(path, roots):
         raise refused
     if path.is_dir():
         _require_links_inside(path, roots)
     return str(path)
 
 
-def _below(path: Path, roots: Sequence[Path]) -> bool:
+def _is_below(path: Path, roots: Sequence[Path]) -> bool:
     return any(path.is_relative_to(root) for root in roots)
 
 
 def _require_links_inside(directory: Path, roots: Sequence[Path]) -> None:
-    """Reading a directory follows links. Raises `UsageProblem` where one leads out of the roots."""
+    """Raise `UsageProblem` if a link in a directory leads out of the roots: reading follows links."""
     entries = 0
     for parent, directories, files in os.walk(directory):
         for name in (*directories, *files):
@@ -360,7 +360,7 @@ def _require_links_inside(directory: Path, roots: Sequence[Path]) -> None:
             if entries > _MAX_ENTRIES:
                 raise UsageProblem(f"{directory} has more than {_MAX_ENTRIES} files", "name a smaller directory")
             path = Path(parent, name)
-            if path.is_symlink() and not _below(path.resolve(), roots):
+            if path.is_symlink() and not _is_below(path.resolve(), roots):
                 raise UsageProblem(f"{path} is a link that leads out of the directories of this server", _HINT)
 
 
@@ -437,7 +437,7 @@ def _kill(process: asyncio.subprocess.Process) -> None:
 
 
 def _signal(group: int, number: signal.Signals) -> None:
-    """To the whole process group, where there are process groups."""
+    """Send a signal to the whole process group. Without groups, as on Windows, end the process."""
     try:
         os.killpg(group, number) if hasattr(os, "killpg") else os.kill(group, signal.SIGTERM)
     except ProcessLookupError:

@@ -48,7 +48,7 @@ from jsdoctor.sources.base import Role
 from jsdoctor.sources.listing import sources_of
 
 _TICK_S = 0.5
-_SAY_FAREWELL_S = 10.0
+_MAX_NOTIFY_S = 10.0
 
 
 def run_watch(request: WatchRequest) -> ExitCode | NagiosState:
@@ -74,7 +74,7 @@ def run_watch(request: WatchRequest) -> ExitCode | NagiosState:
 
 
 class _Loop:
-    """Time, keys and checks. `run` returns when the watch is over."""
+    """The state of a watch: when checks are due, the keys, and what the screen shows."""
 
     def __init__(
         self,
@@ -97,22 +97,22 @@ class _Loop:
         self._order = Order.IMPACT
 
     def run(self) -> None:
-        """Check again and again."""
+        """Check, show and handle keys until the watch is over."""
         while not self._over:
             now = time.monotonic()
             if not self._background.is_running and not self._paused and now >= self._due:
                 self._due = now + self._request.every_s
                 self._background.start()
-            self._take()
+            self._take_result()
             # A slow deployment must not end a short watch without a result: the timeouts of the check bound the wait.
             is_answered = self._session.has_begun or self._paused
             if self._request.for_s is not None and now - self._began >= self._request.for_s and is_answered:
                 self._over = True
             self._display.show(self._view())
-            self._press(self._keys.read(_TICK_S))
-        self._notifier.finish(_SAY_FAREWELL_S)
+            self._handle_keys(self._keys.read(_TICK_S))
+        self._notifier.finish(_MAX_NOTIFY_S)
 
-    def _take(self) -> None:
+    def _take_result(self) -> None:
         result = self._background.take()
         if result is None:
             return
@@ -140,14 +140,14 @@ class _Loop:
             typing=self._typing,
         )
 
-    def _press(self, pressed: bytes) -> None:
-        """Keys of which several may have come at once, or text of the filter. Bytes that are no key are skipped."""
+    def _handle_keys(self, pressed: bytes) -> None:
+        """Handle keys, of which several may have come at once, or typed text of the filter. Other bytes are skipped."""
         while pressed:
             key, length = first_key(pressed)
             if key is Key.FILTER and not self._typing:
                 self._typing = self._text is None
             elif not self._typing:
-                self._obey(key)
+                self._handle_key(key)
             elif pressed[0] in _BACKSPACES:
                 self._filter = self._filter[:-1]
             elif key in (Key.ENTER, Key.ESCAPE) and not pressed[:1].isalpha():
@@ -156,7 +156,7 @@ class _Loop:
                 self._filter += pressed[:1].decode("ascii", "ignore")
             pressed = pressed[length:]
 
-    def _obey(self, key: Key | None) -> None:
+    def _handle_key(self, key: Key | None) -> None:
         self._notice = ""
         match key:
             case Key.QUIT:
@@ -177,7 +177,7 @@ class _Loop:
             case Key.HELP:
                 self._offset, self._text = 0, HELP
             case Key.ENTER | Key.EXPLAIN:
-                self._read(key)
+                self._show_selected(key)
 
     def _move(self, lines: int) -> None:
         if self._text is None:
@@ -186,7 +186,7 @@ class _Loop:
         last = max(len(self._text.splitlines()) - text_height(shutil.get_terminal_size().lines), 0)
         self._offset = min(max(self._offset + lines, 0), last)
 
-    def _read(self, key: Key) -> None:
+    def _show_selected(self, key: Key) -> None:
         """Show the selected incident, or the page of its rule."""
         incident = self._view().selected_incident
         if incident is None:
@@ -303,7 +303,7 @@ class Lines:
         """Nothing to leave."""
 
     def show(self, view: ScreenView) -> None:
-        """Only that checks come to no report, or do so again."""
+        """Print a problem that keeps checks from a report, and its end."""
         if view.problem != self._problem:
             self._problem = view.problem
             sys.stderr.write(f"jsdoctor: {view.problem or 'checks come to a report again'}\n")
@@ -378,7 +378,7 @@ _KEYS = {
     b"?": Key.HELP,
     b"/": Key.FILTER,
 }
-_MAX = 3
+_MAX_KEY_LENGTH = 3
 _BACKSPACES = b"\x7f\x08"
 
 
@@ -394,7 +394,7 @@ class Keyboard:
         return self._descriptor is not None
 
     def read(self, timeout_s: float) -> bytes:
-        """What was pressed until something was, or until the time is over."""
+        """Wait for keys, at most this long, and return them."""
         if self._descriptor is None:
             time.sleep(timeout_s)
             return b""
@@ -425,7 +425,7 @@ def keyboard() -> Iterator[Keyboard]:
 
 def first_key(pressed: bytes) -> tuple[Key | None, int]:
     """The first of the keys and how many bytes it takes; None for a byte that is no key of ours."""
-    for length in range(min(_MAX, len(pressed)), 0, -1):
+    for length in range(min(_MAX_KEY_LENGTH, len(pressed)), 0, -1):
         if key := _KEYS.get(pressed[:length]):
             return key, length
     return None, 1

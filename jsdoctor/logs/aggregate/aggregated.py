@@ -48,10 +48,10 @@ _T = TypeVar("_T")
 
 
 def packed(aggregated: Aggregated) -> Row:
-    """As a row that goes to another process."""
+    """The result as a row, which can be sent to another process."""
     return Row(aggregated.series, aggregated.analysis, "", 0, 0, _encoder.encode(aggregated.value))
 
 
 def read_aggregated(kind: type[_T], row: Row) -> _T:
-    """The content of such a row."""
+    """The content of a row that `packed` made."""
     return msgspec.msgpack.decode(row.value, type=kind)

@@ -18,9 +18,9 @@ from jsdoctor.logs.aggregate.offsets import jumps_of, longest
 from jsdoctor.logs.aggregate.runs import (
     KEPT,
     MergedHits,
-    Most,
     OneSubject,
     ServerHits,
+    TopSubjects,
     by_server,
     finished,
     gather,
@@ -48,7 +48,7 @@ from jsdoctor.model.log import LogGap, Measure, ProcessRun, RestoredFall
 from jsdoctor.model.log_scan import Row
 
 RUNS_KEPT = 5000
-"""Newest process runs kept of one series."""
+"""Maximum number of process runs kept of one series, the newest."""
 
 
 def aggregate(scanned: Iterable[Row], native: bool = False) -> Iterator[Aggregated]:
@@ -56,7 +56,7 @@ def aggregate(scanned: Iterable[Row], native: bool = False) -> Iterator[Aggregat
 
     `native`: the compiled core brings the hits together.
     """
-    for series, mine in groupby(scanned, key=lambda row: row[0]):
+    for series, mine in groupby(scanned, key=lambda row: row.series):
         yield from _SeriesState(series, native).aggregate(mine)
 
 
@@ -72,19 +72,19 @@ class _SeriesState:
         self._names = Names(series, [])
 
     def aggregate(self, scanned: Iterable[Row]) -> Iterator[Aggregated]:
-        settled = False
-        for analysis, mine in groupby(scanned, key=lambda row: row[1]):
+        has_hits = False
+        for analysis, mine in groupby(scanned, key=lambda row: row.analysis):
             if analysis != rows.HIT:
-                self._take(analysis, mine)
+                self._read_rows(analysis, mine)
                 continue
-            self._settle()
-            settled = True
-            yield from self._hits(mine)
-        if not settled:
-            self._settle()
-        yield from self._story()
+            self._name_servers()
+            has_hits = True
+            yield from self._top_hits(mine)
+        if not has_hits:
+            self._name_servers()
+        yield from self._timeline()
 
-    def _take(self, analysis: str, mine: Iterable[Row]) -> None:
+    def _read_rows(self, analysis: str, mine: Iterable[Row]) -> None:
         for _, _, file, _, _, value in mine:
             if analysis == rows.PART:
                 self._parts[file].append(read(PartRow, value))
@@ -97,97 +97,100 @@ class _SeriesState:
             else:
                 self._jumps[file].append(read(JumpRow, value))
 
-    def _settle(self) -> None:
+    def _name_servers(self) -> None:
         self._files = {name: File(parts) for name, parts in self._parts.items()}
         named = [(self._files[file], mark) for file, marks in self._marks.items() for mark in marks]
         self._names = Names(self._series, named)
 
-    def _hits(self, mine: Iterable[Row]) -> Iterator[Aggregated]:
-        most: Most | None = None
+    def _top_hits(self, mine: Iterable[Row]) -> Iterator[Aggregated]:
+        top: TopSubjects | None = None
         signature = ""
         for group in (
             native_groups_of(mine, KEPT, self._server_of) if self._native else groups_of(mine, self._server_of)
         ):
-            if most is None or group.signature != signature:
-                yield from self._most(most)
-                most, signature = Most(group.signature, self._files), group.signature
+            if top is None or group.signature != signature:
+                yield from self._results_of(top)
+                top, signature = TopSubjects(group.signature, self._files), group.signature
             for hits in group.on_servers:
-                most.add(hits)
+                top.add(hits)
             if not group.on_servers:
-                most.leave_out(group.lines, group.subjects)
-        yield from self._most(most)
+                top.leave_out(group.lines, group.subjects)
+        yield from self._results_of(top)
 
-    def _most(self, most: Most | None) -> Iterator[Aggregated]:
-        if most is not None:
-            chosen, total = most.result()
-            yield from (self._found(aggregated.OCCURRENCE, item) for item in chosen)
-            yield self._found(aggregated.TOTAL, total)
+    def _results_of(self, top: TopSubjects | None) -> Iterator[Aggregated]:
+        if top is not None:
+            chosen, total = top.result()
+            yield from (self._result(aggregated.OCCURRENCE, item) for item in chosen)
+            yield self._result(aggregated.TOTAL, total)
 
     def _server_of(self, source: HitSource) -> str:
         file = self._files[source.file]
-        return file.part.server or source.name or self._names.of(file, source.start, source.process, source.start)[0]
+        return (
+            file.part.server or source.name or self._names.find(file, source.start, source.process, source.start).name
+        )
 
-    def _story(self) -> Iterator[Aggregated]:
-        files = sorted(self._files.values(), key=_age)
+    def _timeline(self) -> Iterator[Aggregated]:
+        files = sorted(self._files.values(), key=_by_age)
         runs = finished(gather(files, self._marks, self._segments), self._names)
         if len(runs) > RUNS_KEPT:
-            yield self._found(aggregated.OMITTED, ("runs", len(runs) - RUNS_KEPT))
-        yield from (self._found(aggregated.RUN, run) for run in runs[-RUNS_KEPT:])
+            yield self._result(aggregated.OMITTED, ("runs", len(runs) - RUNS_KEPT))
+        yield from (self._result(aggregated.RUN, run) for run in runs[-RUNS_KEPT:])
         gaps: list[LogGap] = []
         for file in files:
             name = file.part.name
             counted = sum(part.steps for part in file.parts)
             jumps = jumps_of(file, self._names, self._jumps[name], counted, self._segments[name])
             gaps.extend(jumps.gaps)
-            yield from (self._found(aggregated.STEP, step) for step in jumps.steps)
-            yield self._found(aggregated.FILE, file.as_read(self._servers_of(file), jumps.interleaved))
-        yield from (self._found(aggregated.GAP, gap) for gap in longest(gaps))
+            yield from (self._result(aggregated.STEP, step) for step in jumps.steps)
+            yield self._result(aggregated.FILE, file.as_read(self._servers_of(file), jumps.interleaved))
+        yield from (self._result(aggregated.GAP, gap) for gap in longest(gaps))
         fallen = falls(files, self._names, self._restored, self._marks)
-        yield from (self._found(aggregated.FALL, fall) for fall in fallen)
+        yield from (self._result(aggregated.FALL, fall) for fall in fallen)
         seen = sightings(files, self._names, self._marks)
-        yield from (self._found(aggregated.ELECTION, sighting) for sighting in seen)
-        yield from (self._found(aggregated.SERVER, server) for server in self._servers(files, runs))
+        yield from (self._result(aggregated.ELECTION, sighting) for sighting in seen)
+        yield from (self._result(aggregated.SERVER, server) for server in self._servers(files, runs))
 
     def _servers_of(self, file: File) -> tuple[str, ...]:
-        return tuple(sorted({self._names.of(file, *spoken)[0] for spoken in self._spoken(file.part.name)}))
+        return tuple(sorted({self._names.find(file, *place).name for place in self._places(file.part.name)}))
 
-    def _spoken(self, file: str) -> Iterator[tuple[int, ProcessRef, int]]:
-        """Where the processes of a file write: start of the part, process, and an offset after its identification."""
+    def _places(self, file: str) -> Iterator[tuple[int, ProcessRef, int]]:
+        """Where the processes of a file write: start of the part, process, and an offset behind what names it."""
         yield from ((segment.start, segment.process, segment.last_at + 1) for segment in self._segments[file])
         yield from ((mark.start, mark.process, mark.seen.offset + 1) for mark in self._marks[file])
 
     def _servers(self, files: list[File], runs: list[ProcessRun]) -> Iterator[ServerSeen]:
-        known: dict[str, tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
+        ways: dict[str, set[str]] = defaultdict(set)
+        inside: dict[str, set[str]] = defaultdict(set)
         for file in files:
             name = file.part.name
-            for start, process, before in self._spoken(name):
-                server, how = self._names.of(file, start, process, before)
-                known[server][0].add(how)
-                known[server][1].add(name)
+            for start, process, before in self._places(name):
+                server, how = self._names.find(file, start, process, before)
+                ways[server].add(how)
+                inside[server].add(name)
         clusters = self._clusters(files)
-        for server, (ways, inside) in sorted(known.items()):
-            how = min(ways, key=KNOWN_FROM.index)
+        for server in sorted(ways):
+            how = min(ways[server], key=KNOWN_FROM.index)
             mine = [run for run in runs if run.server == server]
             times = [time for run in mine for time in (run.started, run.last) if time is not None]
             versions = tuple(dict.fromkeys(run.version for run in mine if run.version))
             cluster = clusters.get(server, "")
             first, last = min(times, default=None), max(times, default=None)
-            yield ServerSeen(server, how, cluster, versions, tuple(sorted(inside)), first, last)
+            yield ServerSeen(server, how, cluster, versions, tuple(sorted(inside[server])), first, last)
 
     def _clusters(self, files: list[File]) -> dict[str, str]:
         clusters = {}
         for file in files:
             for mark in self._marks[file.part.name]:
                 if mark.name == builtin.CLUSTER:
-                    server, _ = self._names.of(file, mark.start, mark.process, NO_TIME)
+                    server, _ = self._names.find(file, mark.start, mark.process, NO_TIME)
                     clusters[server] = mark.seen.fields[0][1]
         return clusters
 
-    def _found(self, analysis: str, value: object) -> Aggregated:
+    def _result(self, analysis: str, value: object) -> Aggregated:
         return Aggregated(self._series, analysis, value)
 
 
-def _age(file: File) -> tuple[bool, bool, int, str]:
+def _by_age(file: File) -> tuple[bool, bool, int, str]:
     """Order of the files of a series: by their first time, local times apart from zoned ones."""
     span = file.span()
     return (span is None, span is None or span[0].zoned, span[0].us if span else 0, file.part.name)
@@ -196,44 +199,52 @@ def _age(file: File) -> tuple[bool, bool, int, str]:
 _BANNER = 4096  # bytes within which a server names itself after it starts
 
 FALLS_KEPT = 1000
-"""Of one series, the largest first."""
+"""Maximum number of falls kept of one series, the largest first."""
+
+
+class _Restored(NamedTuple):
+    """A line on a restored stream: its number of messages, and the number of the start of its server."""
+
+    file: File
+    mark: MarkRow
+    messages: int
+    start: int
 
 
 def falls(
     files: Sequence[File], names: Names, restored: Mapping[str, list[MarkRow]], marks: Mapping[str, list[MarkRow]]
 ) -> list[RestoredFall]:
-    """The largest falls from one start to the next."""
+    """The largest falls of the messages of a stream from one start of its server to the next."""
     starts: Counter[str] = Counter()
-    last: dict[tuple[str, str, str], tuple[File, MarkRow, int, int]] = {}
+    last: dict[tuple[str, str, str], _Restored] = {}
     restored_falls: list[RestoredFall] = []
     for file in files:
         name = file.part.name
         begun = [mark for mark in marks.get(name, ()) if mark.name == START]
         for mark in sorted((*restored.get(name, ()), *begun), key=lambda mark: mark.seen.offset):
             if mark.name == START:  # its server is named a few lines on
-                starts[names.of(file, mark.start, mark.process, mark.seen.offset + _BANNER)[0]] += 1
+                starts[names.find(file, mark.start, mark.process, mark.seen.offset + _BANNER).name] += 1
                 continue
             fields = dict(mark.seen.fields)
             count = int(fields["messages"].replace(",", "") or 0)
-            server = names.of(file, mark.start, mark.process, mark.seen.offset)[0]
+            server = names.find(file, mark.start, mark.process, mark.seen.offset).name
             key = (server, fields["account"], fields["stream"])
             before = last.get(key)
-            if before is not None and before[3] == starts[server]:
+            if before is not None and before.start == starts[server]:
                 continue
-            if before is not None and count < before[2]:
-                old, seen = before[:2]
+            if before is not None and count < before.messages:
                 restored_falls.append(
                     RestoredFall(
                         server=server,
                         account=fields["account"],
                         stream=fields["stream"],
-                        before=before[2],
+                        before=before.messages,
                         after=count,
-                        before_line=old.exemplar(seen.start, seen.seen),
+                        before_line=before.file.exemplar(before.mark.start, before.mark.seen),
                         after_line=file.exemplar(mark.start, mark.seen),
                     )
                 )
-            last[key] = (file, mark, count, starts[server])
+            last[key] = _Restored(file, mark, count, starts[server])
     restored_falls.sort(key=lambda fall: (fall.after - fall.before, fall.server, fall.account, fall.stream))
     return restored_falls[:FALLS_KEPT]
 
@@ -248,13 +259,13 @@ class HitGroup(NamedTuple):
 
 
 def groups_of(runs: Iterable[Row], server_of: Callable[[HitSource], str]) -> Iterator[HitGroup]:
-    """All hits by key. Runs come in order."""
+    """All hits by signature and subject. `runs` are in order."""
     for _, same in groupby(_in_order(runs), key=lambda item: item[0]):
         hits = [hit for _, _, _, _, hit, _ in same]
         # Where nearly every key has one hit, few of them are kept: rows are made of these only.
-        lone = len(hits) == 1
+        single = len(hits) == 1
         on_servers = (
-            [OneSubject(hits[0].count, partial(_lone, hits[0], server_of))] if lone else _by_server(hits, server_of)
+            [OneSubject(hits[0].count, partial(_merged, hits[0], server_of))] if single else _by_server(hits, server_of)
         )
         yield HitGroup(hits[0].signature.name, on_servers)
 
@@ -263,7 +274,7 @@ def _by_server(hits: Iterable[FoundHit], server_of: Callable[[HitSource], str]) 
     return list(by_server(ServerHits(server_of(hit.source), hit.row()) for hit in hits))
 
 
-def _lone(hit: FoundHit, server_of: Callable[[HitSource], str]) -> MergedHits:
+def _merged(hit: FoundHit, server_of: Callable[[HitSource], str]) -> MergedHits:
     return _by_server([hit], server_of)[0].merged()
 
 
@@ -334,24 +345,25 @@ _Next = tuple[str, int, int, int, FoundHit, Iterator[FoundHit]]
 
 
 def _in_order(runs: Iterable[Row]) -> Iterator[_Next]:
-    """The hits of all runs. A run is opened when all hits before its first one have been passed on."""
+    """The hits of all runs in order. A run is opened when all hits before its first one have been yielded."""
     opened: list[_Next] = []
     for number, run in enumerate(runs):
         while opened and opened[0][0] < run.key:
-            yield _passed(opened)
-        left = hits_of(run)
-        first = next(left)
-        heapq.heappush(opened, (first.key, first.first_us, run.seq, number, first, left))
+            yield _pop_first(opened)
+        rest = hits_of(run)
+        first = next(rest)
+        heapq.heappush(opened, (first.key, first.first_us, run.seq, number, first, rest))
     while opened:
-        yield _passed(opened)
+        yield _pop_first(opened)
 
 
-def _passed(opened: list[_Next]) -> _Next:
+def _pop_first(opened: list[_Next]) -> _Next:
+    """Remove the first hit; its run stays open with the next one."""
     passed = opened[0]
-    _, _, seq, number, _, left = passed
-    after = next(left, None)
+    _, _, seq, number, _, rest = passed
+    after = next(rest, None)
     if after is None:
         heapq.heappop(opened)
     else:
-        heapq.heapreplace(opened, (after.key, after.first_us, seq, number, after, left))
+        heapq.heapreplace(opened, (after.key, after.first_us, seq, number, after, rest))
     return passed

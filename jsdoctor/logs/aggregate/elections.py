@@ -13,7 +13,7 @@ from jsdoctor.logs.scan.rows import MarkRow
 from jsdoctor.model.log import Leadership, LogTime, Occurrence
 
 SIGHTINGS_KEPT = 2000
-"""Newest lines about the meta leader kept of one series."""
+"""Maximum number of lines about the meta leader kept of one series, the newest."""
 
 SAME_ELECTION_US = 30_000_000
 """Lines about the same new meta leader within this time, in microseconds, belong to one election."""
@@ -21,18 +21,19 @@ SAME_ELECTION_US = 30_000_000
 WINDOW_US = 600_000_000
 """Changes are counted in windows of ten minutes."""
 
+_EXEMPLARS = 3
 _LEADERS = {builtin.STREAM_LEADER: "stream", builtin.CONSUMER_LEADER: "consumer"}
 
 
 def sightings(files: Sequence[File], names: Names, marks: Mapping[str, list[MarkRow]]) -> list[Sighting]:
-    """What the servers of a series say of meta leaders; a server that elects itself is its own leader."""
+    """The lines of a series on new meta leaders; a server that elects itself is its own leader."""
     result = []
     for file in files:
         for mark in marks.get(file.part.name, ()):
             at = time_of(file, mark)
             if at is None or mark.name not in {builtin.META_LEADER, builtin.META_SELF}:
                 continue
-            server = names.of(file, mark.start, mark.process, mark.seen.offset)[0]
+            server = names.find(file, mark.start, mark.process, mark.seen.offset).name
             leader = mark.seen.fields[0][1] if mark.seen.fields else server
             result.append(Sighting(server, leader, at, file.exemplar(mark.start, mark.seen, at)))
     result.sort(key=_order)
@@ -48,14 +49,15 @@ def meta_leadership(seen: Sequence[Sighting], shift_us: Mapping[str, int]) -> Le
 
     Servers whose clocks cannot be compared with the others' are left out, unless they saw more elections than those.
     """
-    groups: dict[bool, list[tuple[int, Sighting]]] = defaultdict(list)
+    comparable: list[tuple[int, Sighting]] = []
     alone: dict[str, list[tuple[int, Sighting]]] = defaultdict(list)
     for election in seen:
         if election.server in shift_us:
-            groups[True].append((election.at.us + shift_us[election.server], election))
+            comparable.append((election.at.us + shift_us[election.server], election))
         else:
             alone[election.server].append((election.at.us, election))
-    candidates = [_once(group) for group in (*groups.values(), *(alone[server] for server in sorted(alone)))]
+    groups = (comparable, *(alone[server] for server in sorted(alone)))
+    candidates = [_first_lines(group) for group in groups if group]
     if not candidates:
         return None
     best = max(candidates, key=len)
@@ -70,11 +72,11 @@ def meta_leadership(seen: Sequence[Sighting], shift_us: Mapping[str, int]) -> Le
         busiest_at=by_time[busiest][1].at,
         first=by_time[0][1].at,
         last=by_time[-1][1].at,
-        exemplars=tuple(election.exemplar for _, election in by_time[:3]),
+        exemplars=tuple(election.exemplar for _, election in by_time[:_EXEMPLARS]),
     )
 
 
-def _once(seen: list[tuple[int, Sighting]]) -> list[tuple[int, Sighting]]:
+def _first_lines(seen: list[tuple[int, Sighting]]) -> list[tuple[int, Sighting]]:
     """The first line about each election."""
     last: dict[str, int] = {}
     latest = ""
@@ -89,7 +91,7 @@ def _once(seen: list[tuple[int, Sighting]]) -> list[tuple[int, Sighting]]:
 
 
 def _busiest(times: list[int]) -> tuple[int, int]:
-    """Where the ten minutes with most elections begin, and how many they have."""
+    """The index of the time at which the ten minutes with most elections begin, and how many they have."""
     best = (0, 0)
     end = 0
     for begin, us in enumerate(times):
@@ -141,5 +143,5 @@ def _leadership(kind: str, same: list[Occurrence]) -> Leadership:
         busiest_at=most_at,
         first=min(firsts, default=None),
         last=max(lasts, default=None),
-        exemplars=tuple(lines[:3]),
+        exemplars=tuple(lines[:_EXEMPLARS]),
     )

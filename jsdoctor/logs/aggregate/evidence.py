@@ -47,7 +47,7 @@ PAUSE_US = 300_000_000
 """A problem that is not logged for this time, in microseconds, is over; the next line begins another outage."""
 
 Importance = tuple[bool, int]
-"""Outages that nothing ended come first, then those that lasted longest."""
+"""The sort key of outages: those that nothing ended come first, then those that lasted longest."""
 
 
 class OutageEnding(NamedTuple):
@@ -67,7 +67,7 @@ class Outage(NamedTuple):
 
     @property
     def importance(self) -> Importance:
-        """See `Importance`."""
+        """The order of outages; see `Importance`."""
         if self.began < CLOCK_US:
             return self.ended is not None, 0
         return self.ended is not None, self.began - (self.ended.us if self.ended else self.last)
@@ -82,7 +82,7 @@ class Endings:
         self._packed: bytes | None = None
 
     def add(self, buckets: Histogram, shift: int) -> None:
-        """`shift`: what to add to be on the common clock."""
+        """Add the times of a histogram; `shift` brings them to the common clock."""
         times = (*buckets.firsts(), *buckets.lasts())
         self._times.extend([us + shift for us in times] if shift else times)
         self._packed = None
@@ -115,20 +115,20 @@ nothing ended are left out, and how important the others have to be.
 def find(
     lines: Histogram, endings: Sequence[Endings], shift: int, doubtful: bool, least: Importance | None
 ) -> tuple[int, list[Outage]]:
-    """See `Find`."""
-    outages = list(_all(lines, endings, shift))
+    """The outages in some lines; `Find` has the arguments."""
+    outages = list(_outages(lines, endings, shift))
     wanted = [outage for outage in outages if outage.ended or not doubtful]
     return len(outages), [outage for outage in wanted if least is None or outage.importance <= least]
 
 
-def _all(lines: Histogram, endings: Sequence[Endings], shift: int) -> Iterator[Outage]:
-    """After a pause, or an end between two of the lines, the later line begins another outage."""
+def _outages(lines: Histogram, endings: Sequence[Endings], shift: int) -> Iterator[Outage]:
+    """The outages in some lines. After a pause, or after an ending, the next line begins another outage."""
     began = last = count = 0
     ended, until = None, -NO_TIME  # what ends the trouble whose last line is at this time or before
     for first_us, last_us, more in lines.spans():
         if count:
             if last > until:
-                ended = _after(endings, last, shift)
+                ended = _first_ending(endings, last, shift)
                 until = ended.us if ended is not None else NO_TIME
             if first_us - last > PAUSE_US or (ended is not None and ended.us < first_us):
                 yield Outage(began, last, count, ended)
@@ -136,10 +136,10 @@ def _all(lines: Histogram, endings: Sequence[Endings], shift: int) -> Iterator[O
         began = began if count else first_us
         last, count = max(last, last_us) if count else last_us, count + more
     if count:
-        yield Outage(began, last, count, _after(endings, last, shift))
+        yield Outage(began, last, count, _first_ending(endings, last, shift))
 
 
-def _after(endings: Sequence[Endings], us: int, shift: int) -> OutageEnding | None:
+def _first_ending(endings: Sequence[Endings], us: int, shift: int) -> OutageEnding | None:
     """The first line at or after `us` (of the trouble's clock) that ends it."""
     best: OutageEnding | None = None
     for ending in endings:
@@ -168,7 +168,7 @@ _core = CompiledCore[_Core]()
 
 @cache
 def finder() -> Find:
-    """`find`, or what does the same."""
+    """The compiled `find`, or `find` itself without the compiled core."""
     core = _core.found
     if core is None:
         return find
@@ -187,7 +187,7 @@ def finder() -> Find:
 
 
 FOUND_KEPT = 200
-"""Occurrences of each signature that checks get to see, those with most lines first."""
+"""Maximum number of occurrences of each signature that checks read, those with most lines."""
 
 LEADERSHIPS_KEPT = 500
 STEPS_KEPT = 500
@@ -205,15 +205,15 @@ _KINDS: dict[str, Any] = {
 }
 
 LOOP_US = 600_000_000
-"""Three starts within so long are a crash loop."""
+"""Three starts within this time, in microseconds, are a crash loop."""
 
 
 def assemble(settings: ScanSettings, rows: Iterable[Aggregated | Row]) -> LogEvidence:
     """The evidence of an audit, from what was aggregated, in any order. Rows are of other processes."""
     reported: dict[str, list[Any]] = defaultdict(list)
     for row in rows:  # each is decoded as it comes: to hold both forms of all of them would take twice the memory
-        value = row.value if isinstance(row, Aggregated) else read_aggregated(_KINDS[row[1]], Row(*row))
-        reported[row[1]].append(value)
+        value = row.value if isinstance(row, Aggregated) else read_aggregated(_KINDS[row.analysis], Row(*row))
+        reported[row.analysis].append(value)
     files: list[LogFile] = reported[aggregated.FILE]
     servers = _servers(reported[aggregated.SERVER])
     runs: list[ProcessRun] = sorted(reported[aggregated.RUN], key=lambda run: (run.server, *_run_time(run)))
@@ -231,18 +231,18 @@ def assemble(settings: ScanSettings, rows: Iterable[Aggregated | Row]) -> LogEvi
     pairs = offsets(seen)
     time = CommonTime(pairs)
     totals = _totals(reported[aggregated.TOTAL])
-    ends = _ends(servers, occurrences)
+    ends = _last_times(servers, occurrences)
     cut = {total.signature: total.omitted_subjects for total in totals}
-    known_intervals, untold = intervals((*BUILTIN, *settings.signatures), occurrences, time, ends, cut)
+    known_intervals, left_out = intervals((*BUILTIN, *settings.signatures), occurrences, time, ends, cut)
     groups = leaderships(occurrences)
     meta = meta_leadership(seen, time.shift_us)
-    kept, totals = _kept(occurrences, totals)
+    kept, totals = _shown_to_checks(occurrences, totals)
     steps: list[LogClockStep] = sorted(
         reported[aggregated.STEP],
         key=lambda step: (step.server, step.before.us, step.exemplar.file, step.exemplar.offset),
     )
     falls: list[RestoredFall] = reported[aggregated.FALL]
-    omitted = Counter({"spells": untold, "clock_steps": max(0, len(steps) - STEPS_KEPT)})
+    omitted = Counter({"spells": left_out, "clock_steps": max(0, len(steps) - STEPS_KEPT)})
     omitted["leaderships"] = max(0, len(groups) - LEADERSHIPS_KEPT)
     for name, count in reported[aggregated.OMITTED]:
         omitted[name] += count
@@ -252,7 +252,7 @@ def assemble(settings: ScanSettings, rows: Iterable[Aggregated | Row]) -> LogEvi
         totals=tuple(totals),
         found=tuple(kept),
         runs=tuple(runs),
-        crash_loops=tuple(_loops(runs)),
+        crash_loops=tuple(_crash_loops(runs)),
         gaps=tuple(longest(reported[aggregated.GAP])),
         clock_steps=tuple(steps[:STEPS_KEPT]),
         restored_falls=tuple(sorted(falls, key=lambda fall: (fall.after - fall.before, _fall_order(fall)))),
@@ -292,7 +292,7 @@ def _run_time(run: ProcessRun) -> tuple[int, str, int]:
     return (time.us if time else 0, line.file if line else "", line.offset if line else 0)
 
 
-def _loops(runs: Sequence[ProcessRun]) -> list[CrashLoop]:
+def _crash_loops(runs: Sequence[ProcessRun]) -> list[CrashLoop]:
     by_server: dict[tuple[str, bool], list[ProcessRun]] = defaultdict(list)
     for run in runs:
         if run.started is not None and run.started.timed:
@@ -310,7 +310,7 @@ def _loops(runs: Sequence[ProcessRun]) -> list[CrashLoop]:
 
 
 def _chains(runs: Sequence[ProcessRun]) -> list[list[ProcessRun]]:
-    """Runs that each began less than a crash loop's time after the one before."""
+    """The runs in groups, in which each began within `LOOP_US` after the one before."""
     chains: list[list[ProcessRun]] = []
     for run in runs:
         if chains and _start(run) - _start(chains[-1][-1]) <= LOOP_US:
@@ -347,18 +347,18 @@ def _totals(totals: Sequence[SignatureTotal]) -> list[SignatureTotal]:
     ]
 
 
-def _kept(
+def _shown_to_checks(
     occurrences: Sequence[Occurrence], totals: Sequence[SignatureTotal]
 ) -> tuple[list[Occurrence], list[SignatureTotal]]:
-    """What checks get to see: of what is built in only what no rule knows, of each signature what they can use."""
+    """The occurrences and totals that checks read: none of internal signatures, and at most `FOUND_KEPT` of others."""
     by_name: dict[str, list[Occurrence]] = defaultdict(list)
     for occurrence in occurrences:
-        if not _is_ours(occurrence.signature):
+        if not _is_internal(occurrence.signature):
             by_name[occurrence.signature].append(occurrence)
     kept, counted = [], []
     for total in totals:
         chosen = by_name.get(total.signature, [])[:FOUND_KEPT]
-        if _is_ours(total.signature):
+        if _is_internal(total.signature):
             continue
         kept.extend(chosen)
         counted.append(
@@ -373,12 +373,12 @@ def _kept(
     return kept, counted
 
 
-def _is_ours(signature: str) -> bool:
+def _is_internal(signature: str) -> bool:
     """Whether a signature is for the aggregation alone."""
     return signature.startswith("@") and signature not in SHOWN
 
 
-def _ends(servers: Sequence[LogServer], occurrences: Sequence[Occurrence]) -> dict[tuple[str, bool], int]:
+def _last_times(servers: Sequence[LogServer], occurrences: Sequence[Occurrence]) -> dict[tuple[str, bool], int]:
     ends = {(server.name, server.last.zoned): server.last.us for server in servers if server.last is not None}
     lasts: dict[tuple[str, bool], list[bytes]] = defaultdict(list)
     for occurrence in occurrences:
@@ -396,7 +396,7 @@ def _fall_order(fall: RestoredFall) -> tuple[str, str, str, str, int]:
 
 
 INTERVALS_KEPT = 200
-"""Of each signature: the unresolved ones first, then the longest."""
+"""Maximum number of intervals kept of each signature: the unresolved ones first, then the longest."""
 
 
 _Key = tuple[str, tuple[str, ...], tuple[bool, str]]
@@ -417,7 +417,7 @@ class _Resolvers:
         occurrences: Iterable[Occurrence],
         time: CommonTime,
     ) -> None:
-        self._common, self._time = common, time
+        self._shared_fields, self._time = common, time
         self._incident = incident
         self._endings: dict[_Key, Endings] = {}
         for occurrence in occurrences:
@@ -427,10 +427,10 @@ class _Resolvers:
 
     def _key(self, name: str, occurrence: Occurrence) -> tuple[_Key, int]:
         clock, shift = self._time.clock(occurrence.logged_by, occurrence.zoned)
-        fields = self._common.get(name, ())
+        fields = self._shared_fields.get(name, ())
         return (name, tuple(map(occurrence.value, fields)) or (occurrence.logged_by,), clock), shift
 
-    def of(self, incident: Occurrence) -> tuple[list[Endings], int]:
+    def find(self, incident: Occurrence) -> tuple[list[Endings], int]:
         """What may end this trouble, and what to add to its times to be on their clock."""
         names = self._incident.endings_of(value for _, value in incident.fields)
         keys = [self._key(name, incident) for name in names]
@@ -459,22 +459,22 @@ def intervals(
     for signature in signatures:
         if not signature.resolved_by or signature.name not in by_name:
             continue
-        common = {name: _common(signature, fields.get(name, set())) for name in signature.endings}
+        common = {name: _shared_fields(signature, fields.get(name, set())) for name in signature.endings}
         resolvers = _Resolvers(
             signature, common, (occurrence for name in common for occurrence in by_name.get(name, ())), time
         )
         doubtful = any(cut.get(name) for name in signature.endings)
-        mine = _Chosen(doubtful)
+        mine = _TopIntervals(doubtful)
         for occurrence in by_name[signature.name]:
             end_us = ends.get((occurrence.logged_by, occurrence.zoned))
-            mine.add(occurrence, *resolvers.of(occurrence), end_us)
+            mine.add(occurrence, *resolvers.find(occurrence), end_us)
         chosen = mine.most_important()
         omitted += mine.count - len(chosen)
         kept.extend(chosen)
     return sorted(kept, key=_order), omitted
 
 
-class _Chosen:
+class _TopIntervals:
     """The most important intervals of one signature, in bounded memory. `doubtful`: unresolved ones are left out."""
 
     def __init__(self, doubtful: bool) -> None:
@@ -485,7 +485,7 @@ class _Chosen:
         self._find = finder()
 
     def add(self, occurrence: Occurrence, endings: Sequence[Endings], shift: int, end_us: int | None) -> None:
-        """Those of one more subject. Of thousands few are important: of the others no interval is made."""
+        """Add the outages of one more subject. Intervals are made only of those that may be kept."""
         count, outages = self._find(occurrence.histogram, endings, shift, self._doubtful, self._least)
         self.count += count
         self._intervals += [_interval(occurrence, outage, end_us) for outage in outages]
@@ -499,7 +499,7 @@ class _Chosen:
         return heapq.nsmallest(INTERVALS_KEPT, self._intervals, key=_importance)
 
 
-def _common(signature: Signature, others: set[str]) -> tuple[str, ...]:
+def _shared_fields(signature: Signature, others: set[str]) -> tuple[str, ...]:
     return tuple(field for field in signature.fields if field in SUBJECT_FIELDS and field in others)
 
 

@@ -42,7 +42,7 @@ def between_parts(file: File, segments: Iterable[SegmentRow]) -> Iterator[JumpRo
 
 
 def jumps_of(file: File, names: Names, kept: list[JumpRow], counted: int, segments: Iterable[SegmentRow]) -> TimeJumps:
-    """All jumps of a file. `kept` are those of its parts, `counted` how many steps these had in all."""
+    """All jumps of a file. `kept` are those of its parts, which had `counted` steps in all."""
     boundary = list(between_parts(file, segments))
     steps = [jump for jump in (*kept, *boundary) if jump.after_us < jump.before_us]
     gaps = [jump for jump in (*kept, *boundary) if jump.after_us > jump.before_us]
@@ -51,7 +51,7 @@ def jumps_of(file: File, names: Names, kept: list[JumpRow], counted: int, segmen
     return TimeJumps(
         tuple(
             LogClockStep(
-                server=names.of(file, jump.start, jump.process, jump.seen.offset)[0],
+                server=names.find(file, jump.start, jump.process, jump.seen.offset).name,
                 before=file.time(jump.before_us),
                 after=file.time(jump.after_us),
                 exemplar=file.exemplar(jump.start, jump.seen, file.time(jump.after_us)),
@@ -63,7 +63,7 @@ def jumps_of(file: File, names: Names, kept: list[JumpRow], counted: int, segmen
         if interleaved
         else tuple(
             LogGap(
-                server=names.of(file, jump.start, jump.process, jump.seen.offset)[0],
+                server=names.find(file, jump.start, jump.process, jump.seen.offset).name,
                 began=file.time(jump.before_us),
                 ended=file.time(jump.after_us),
                 exemplar=file.exemplar(jump.start, jump.seen, file.time(jump.after_us)),
@@ -87,28 +87,29 @@ def longest(gaps: Iterable[LogGap]) -> list[LogGap]:
 
 
 SPREAD_US = 3_000_000
-"""Two servers learn of one election within so long of each other: three heartbeats of a raft group."""
+"""Maximum time between the lines of two servers on one election: three heartbeats of a Raft group."""
 
 SERVERS_COMPARED = 50
 _MAX_EVENTS = 400
 _EXEMPLARS = 2
+_ENOUGH_SUPPORT = 0.7
 
 
 def offsets(seen: Sequence[Sighting]) -> list[ServerOffset]:
-    """Every pair of servers, both ways round, that logged the same elections, as far as these tell."""
+    """The clock offset of every pair of servers that logged the same elections, in both directions."""
     by_server: dict[str, list[Sighting]] = defaultdict(list)
     for election in seen:
         if election.at.dated:
             by_server[election.server].append(election)
     server_offsets: list[ServerOffset] = []
     for server, other in combinations(sorted(by_server)[:SERVERS_COMPARED], 2):
-        pair = _pair(server, other, by_server[server], by_server[other])
+        pair = _compared(server, other, by_server[server], by_server[other])
         if pair is not None:
-            server_offsets.extend((pair, _turned(pair)))
+            server_offsets.extend((pair, _reversed(pair)))
     return sorted(server_offsets, key=lambda pair: (pair.server, pair.other))
 
 
-def _pair(server: str, other: str, mine: list[Sighting], theirs: list[Sighting]) -> ServerOffset | None:
+def _compared(server: str, other: str, mine: list[Sighting], theirs: list[Sighting]) -> ServerOffset | None:
     mine, theirs = mine[-_MAX_EVENTS:], theirs[-_MAX_EVENTS:]
     both_zoned = all(election.at.zoned for election in (*mine, *theirs))
     none_zoned = not any(election.at.zoned for election in (*mine, *theirs))
@@ -118,11 +119,7 @@ def _pair(server: str, other: str, mine: list[Sighting], theirs: list[Sighting])
     for election in theirs:
         leaders[election.leader].append(election)
     differences = sorted(
-        (
-            (theirs_one.at.us - election.at.us, election, theirs_one)
-            for election in mine
-            for theirs_one in leaders[election.leader]
-        ),
+        ((same.at.us - election.at.us, election, same) for election in mine for same in leaders[election.leader]),
         key=lambda item: (item[0], item[1].at.us, item[1].exemplar.file, item[1].exemplar.offset),
     )
     if not differences:
@@ -147,13 +144,13 @@ def _pair(server: str, other: str, mine: list[Sighting], theirs: list[Sighting])
         skew_us=middle - zone,
         uncertainty_us=max(spread, SPREAD_US if support < 2 else SPREAD_US // 3),
         events=support,
-        exemplars=tuple(line.exemplar for _, election, two in chosen[:_EXEMPLARS] for line in (election, two)),
+        exemplars=tuple(line.exemplar for _, *lines in chosen[:_EXEMPLARS] for line in lines),
     )
 
 
 def _best(values: Sequence[int], supports: Sequence[int]) -> int:
     """Where the differences that agree begin. Elections at regular times agree on many offsets: the smallest counts."""
-    enough = max(supports) * 0.7
+    enough = max(supports) * _ENOUGH_SUPPORT
     rough = min((abs(value), value) for value, support in zip(values, supports, strict=True) if support >= enough)[1]
     near = [i for i, value in enumerate(values) if abs(value - rough) <= SPREAD_US]
     return max(near, key=lambda i: (supports[i], -abs(values[i]), -values[i]))
@@ -164,11 +161,11 @@ def _support(differences: Sequence[tuple[int, Sighting, Sighting]], values: list
     last = bisect_right(values, values[first] + SPREAD_US)
     agreeing = differences[first:last]
     ones = {(election.exemplar.file, election.exemplar.offset) for _, election, _ in agreeing}
-    twos = {(two.exemplar.file, two.exemplar.offset) for _, _, two in agreeing}
+    twos = {(other.exemplar.file, other.exemplar.offset) for _, _, other in agreeing}
     return min(len(ones), len(twos))
 
 
-def _turned(pair: ServerOffset) -> ServerOffset:
+def _reversed(pair: ServerOffset) -> ServerOffset:
     return ServerOffset(
         server=pair.other,
         other=pair.server,
@@ -189,7 +186,7 @@ class CommonTime:
         self._group = self._reach(pairs)
 
     def _reach(self, pairs: Sequence[ServerOffset]) -> dict[str, str]:
-        """For each server without a zone the one it is measured against, directly or through others."""
+        """For each server the one that it is measured against, directly or through others. Fills `shift_us`."""
         near: dict[str, list[ServerOffset]] = defaultdict(list)
         for pair in pairs:
             near[pair.server].append(pair)
@@ -208,5 +205,5 @@ class CommonTime:
         return roots
 
     def clock(self, server: str, zoned: bool) -> tuple[tuple[bool, str], int]:
-        """The clock that times of a server can be compared on, and what to add to a time to be on it."""
+        """The clock on which times of a server can be compared, and what brings a time to it."""
         return ((True, ""), 0) if zoned else ((False, self._group.get(server, server)), self.shift_us.get(server, 0))

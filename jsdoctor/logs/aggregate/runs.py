@@ -18,8 +18,8 @@ from jsdoctor.model.log import DATED_US, MINUTE_US, Exemplar, LogTime, Measure, 
 from jsdoctor.redaction.redact import scrub_lines
 from jsdoctor.redaction.scrubbed import scrubbed_fields
 
-_ONCE = (builtin.ID, builtin.READY)
-"""What a process logs once."""
+_LOGGED_ONCE = (builtin.ID, builtin.READY)
+"""Lines that a process logs only once."""
 
 _NORMAL_STOP_US = 5_000_000
 _FATAL_WORDS = re.compile(
@@ -57,7 +57,7 @@ class OpenRun:
             self.exemplar = file.exemplar(mark.start, mark.seen, at)
 
     def add_segment(self, file: File, segment: SegmentRow) -> None:
-        """Lines of the process in one part."""
+        """Add lines of the process in one part."""
         self.last_file = file
         last = file.time(segment.highest_us)
         self.last = last if self.last is None else max(self.last, last)
@@ -112,7 +112,7 @@ def gather(
     files: Sequence[File], marks: dict[str, list[MarkRow]], segments: dict[str, list[SegmentRow]]
 ) -> list[OpenRun]:
     """All runs of a series. `files` are oldest first; a process goes on from file to file under one `ProcessRef`."""
-    carried: dict[ProcessRef, OpenRun] = {}
+    open_runs: dict[ProcessRef, OpenRun] = {}
     runs: list[OpenRun] = []
     for file in files:
         name = file.part.name
@@ -120,13 +120,12 @@ def gather(
             (mark.seen.offset, mark.name != builtin.START, mark) for mark in marks.get(name, ())
         ]
         items.extend((segment.first.offset, 2, segment) for segment in segments.get(name, ()))
-        current = carried
         for offset, _, item in sorted(items, key=lambda item: item[:2]):
             process = file.process(item.start, item.process)
-            run = current.get(process)
+            run = open_runs.get(process)
             begins = isinstance(item, MarkRow) and item.name == builtin.START
             if run is None or begins:
-                run = current[process] = OpenRun(file, item.start, process, offset)
+                run = open_runs[process] = OpenRun(file, item.start, process, offset)
                 runs.append(run)
             if isinstance(item, MarkRow):
                 run.add_mark(file, item)
@@ -140,30 +139,32 @@ def finished(runs: Iterable[OpenRun], names: Names) -> list[ProcessRun]:
     by_server: dict[str, list[OpenRun]] = defaultdict(list)
     for run in runs:
         own = run.text(builtin.NAME)
-        server = own if own and not run.file.part.server else names.of(run.file, run.start, run.process, run.offset)[0]
+        server = (
+            own if own and not run.file.part.server else names.find(run.file, run.start, run.process, run.offset).name
+        )
         by_server[server].append(run)
     process_runs = []
     for server, mine in sorted(by_server.items()):
         for number, run in enumerate(mine):
-            after = next((later for later in mine[number + 1 :] if not _beside(run, later)), None)
-            process_runs.append(_finished(server, run, after))
+            after = next((later for later in mine[number + 1 :] if not _overlap(run, later)), None)
+            process_runs.append(_process_run(server, run, after))
     return process_runs
 
 
-def _beside(run: OpenRun, later: OpenRun) -> bool:
-    """Whether a process logged on after another one had started: two servers whose lines mix, and no restart.
+def _overlap(run: OpenRun, later: OpenRun) -> bool:
+    """Whether a process still logged after `later` had started: two servers whose lines are mixed, and no restart.
 
-    Without process ids, lines that a process logs once are there twice.
+    Without process ids, the run then has some line twice that a process logs once.
     """
     if run.process == later.process:
-        return any(later.firsts[name] is not later.marks[name] for name in _ONCE if name in later.marks)
+        return any(later.firsts[name] is not later.marks[name] for name in _LOGGED_ONCE if name in later.marks)
     started = later.at(builtin.START)
     if run.last is None or started is None or run.last.zoned != started.zoned:
         return False
     return run.last.us > started.us
 
 
-def _finished(server: str, run: OpenRun, after: OpenRun | None) -> ProcessRun:
+def _process_run(server: str, run: OpenRun, after: OpenRun | None) -> ProcessRun:
     followed = after is not None and after.started
     return ProcessRun(
         server=server,
@@ -190,7 +191,8 @@ BUCKETS = 512
 """A histogram with more spans than this gets wider ones: two minutes, four, and so on."""
 
 KEPT = 1000
-"""Subjects of a signature kept of one series, those with most lines first."""
+"""Maximum number of subjects of a signature kept of one series, those with most lines."""
+_SLACK = 4  # times as many are collected before the others are dropped
 
 
 class ServerHits(NamedTuple):
@@ -222,7 +224,7 @@ class MergedHits(NamedTuple):
     first_text: str | None
 
     def occurrence(self, files: Mapping[str, File]) -> Occurrence:
-        """What checks get to see of them. `files` are those of the series by name."""
+        """The occurrence that checks read. `files` are those of the series by name."""
         first = self.first_text
         texts = scrub_lines([seen.text for _, seen in self.shown] + ([] if first is None else [first]))
         return Occurrence(
@@ -271,7 +273,7 @@ def _merged_hits(server: str, zoned: bool, rows: list[HitRow]) -> MergedHits:
     for row in rows:
         for field, count, low, high in row.measures:
             known = measures.get(field)
-            measures[field] = Measure(field, count, low, high) if known is None else _wider(known, count, low, high)
+            measures[field] = Measure(field, count, low, high) if known is None else _widened(known, count, low, high)
     width, histogram = _histogram([row.minutes for row in rows])
     firsts = [(row.source, seen) for row in rows for seen in row.firsts]
     lasts = [(row.source, latest) for row in rows if (latest := row.latest) is not None]
@@ -284,24 +286,24 @@ def _merged_hits(server: str, zoned: bool, rows: list[HitRow]) -> MergedHits:
         bucket_us=width,
         histogram=histogram,
         measures=tuple(measures[field] for field in sorted(measures)),
-        shown=_shown(firsts, lasts),
+        shown=_chosen_lines(firsts, lasts),
         first_text=firsts[0][1].text if firsts else None,
     )
 
 
-def _shown(firsts: list[_SeenIn], lasts: list[_SeenIn]) -> list[_SeenIn]:
-    """The first lines, and the last one. To make exemplars of them takes long, so they are chosen before."""
+def _chosen_lines(firsts: list[_SeenIn], lasts: list[_SeenIn]) -> list[_SeenIn]:
+    """The first lines, and the last one. They are chosen before exemplars are made of them, which takes long."""
 
-    def rank(undated: int) -> Callable[[_SeenIn], tuple[int, str, int]]:
+    def order(undated: int) -> Callable[[_SeenIn], tuple[int, str, int]]:
         return lambda item: (undated if item[1].us is None else item[1].us, item[0].file, item[1].offset)
 
-    kept = sorted(firsts, key=rank(NO_TIME))[:EXEMPLARS]
-    last = max(lasts, key=rank(-1), default=None)
+    kept = sorted(firsts, key=order(NO_TIME))[:EXEMPLARS]
+    last = max(lasts, key=order(-1), default=None)
     places = [(seen.offset, source.file) for source, seen in kept]
     return kept if last is None or (last[1].offset, last[0].file) in places else [*kept, last]
 
 
-def _wider(known: Measure, count: int, low: int, high: int) -> Measure:
+def _widened(known: Measure, count: int, low: int, high: int) -> Measure:
     return Measure(known.field, known.count + count, min(known.smallest, low), max(known.largest, high))
 
 
@@ -337,7 +339,7 @@ def merged(same: list[Occurrence]) -> Occurrence:
     for measure in (measure for occurrence in same for measure in occurrence.measures):
         known = measures.get(measure.field)
         measures[measure.field] = (
-            measure if known is None else _wider(known, measure.count, measure.smallest, measure.largest)
+            measure if known is None else _widened(known, measure.count, measure.smallest, measure.largest)
         )
     lines = [line for occurrence in same for line in occurrence.exemplars]
     return Occurrence(
@@ -354,11 +356,11 @@ def merged(same: list[Occurrence]) -> Occurrence:
     )
 
 
-class Most:
+class TopSubjects:
     """The occurrences of one signature with most lines, and the total of all, in bounded memory.
 
-    Of subjects with as many lines those that come first are kept. Where every line names a subject of its own, nearly
-    all are left out: occurrences are made of those only that are not.
+    Of subjects with equally many lines, the first ones are kept. Where every line names a subject of its own, nearly
+    all are left out, so occurrences are made only of subjects that may be kept.
     """
 
     def __init__(self, signature: str, files: Mapping[str, File], kept: int = KEPT) -> None:
@@ -373,19 +375,19 @@ class Most:
         self._subjects += subjects
 
     def add(self, hits: OneSubject) -> None:
-        """One more."""
+        """Add the lines of one subject."""
         count = hits.lines
         if len(self._counts) < self._kept or count > self._counts[0]:
             heapq.heappush(self._counts, count)
             if len(self._counts) > self._kept:
                 heapq.heappop(self._counts)
             self._chosen.append((-count, self._subjects, hits.merged().occurrence(self._files)))
-            if len(self._chosen) >= 4 * self._kept:
+            if len(self._chosen) >= _SLACK * self._kept:
                 self._chosen = heapq.nsmallest(self._kept, self._chosen)
         self.leave_out(count)
 
     def result(self) -> tuple[list[Occurrence], SignatureTotal]:
-        """Those with most lines, most first, and what was left out."""
+        """The occurrences with most lines, most first, and the total."""
         kept = heapq.nsmallest(self._kept, self._chosen)
         chosen = sorted((occurrence for _, _, occurrence in kept), key=rank)
         return chosen, SignatureTotal(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from functools import cache
+from typing import NamedTuple
 
 from jsdoctor.logs.lines.builtin import NAME
 from jsdoctor.logs.lines.stamp import Zone
@@ -39,7 +40,7 @@ class File:
             section = section if part.section is None else part.section
 
     def time(self, native_us: int) -> LogTime:
-        """A server's own stamp in this file as a time that is as good as the file allows."""
+        """A server's own stamp as a time: in UTC if the zone of the file is known."""
         if self.shift_us is not None:
             return LogTime(native_us + self.shift_us, zoned=True)
         if self._zone is not None:
@@ -59,16 +60,16 @@ class File:
 
     def span(self) -> tuple[LogTime, LogTime] | None:
         """First and last time in the file: of zoned times if it has any, else of local ones."""
-        native = _joined([part.native for part in self.parts])
-        utc, local = _joined([part.utc for part in self.parts]), _joined([part.local for part in self.parts])
+        native = _joint_span([part.native for part in self.parts])
+        utc, local = _joint_span([part.utc for part in self.parts]), _joint_span([part.local for part in self.parts])
         if native is not None:
             low, high = self.time(native[0]), self.time(native[1])
             if low.zoned:
-                utc = _joined([utc, (low.us, high.us)])
+                utc = _joint_span([utc, (low.us, high.us)])
             else:
-                local = _joined([local, native])
+                local = _joint_span([local, native])
         if self._zone is not None and local is not None:
-            utc = _joined([utc, (self._zone.utc_us(local[0]), self._zone.utc_us(local[1]))])
+            utc = _joint_span([utc, (self._zone.utc_us(local[0]), self._zone.utc_us(local[1]))])
         if utc is not None:
             return LogTime(utc[0], zoned=True), LogTime(utc[1], zoned=True)
         return None if local is None else (LogTime(local[0]), LogTime(local[1]))
@@ -116,9 +117,16 @@ def _not_understood(parts: list[PartRow]) -> str:
     )
 
 
-def _joined(spans: list[Span | None]) -> Span | None:
+def _joint_span(spans: list[Span | None]) -> Span | None:
     known = [span for span in spans if span is not None]
     return (min(span[0] for span in known), max(span[1] for span in known)) if known else None
+
+
+class NamedServer(NamedTuple):
+    """The server that wrote a line, and how it is known (see `KNOWN_FROM`)."""
+
+    name: str
+    known_from: str
 
 
 class Names:
@@ -137,26 +145,26 @@ class Names:
         for own in self._own.values():
             own.sort()
 
-    def of(self, file: File, start: int, process: ProcessRef, before: int) -> tuple[str, str]:
-        """The server and how it is known: from its last banner before an offset, or from what surrounds the line."""
+    def find(self, file: File, start: int, process: ProcessRef, before: int) -> NamedServer:
+        """The server of a process: from its last banner before an offset, or from what surrounds the line."""
         if file.part.server:
-            return file.part.server, "given"
+            return NamedServer(file.part.server, "given")
         process = file.process(start, process)
         own = [name for offset, name in self._own.get((file.part.name, process), ()) if offset < before]
         if own:
-            return own[-1], "banner"
+            return NamedServer(own[-1], "banner")
         section = process.section or ""
         known = self._all.get((section, process.label), set())
         if len(known) == 1:
-            return next(iter(known)), "banner"
+            return NamedServer(next(iter(known)), "banner")
         if process.label or section:
-            return process.label or section, "prefix"
-        return self._fallback, "file name"
+            return NamedServer(process.label or section, "prefix")
+        return NamedServer(self._fallback, "file name")
 
 
 @cache
 def label_of(series: str) -> str:
-    """What a log is called that does not say whose it is: its file name, or the directory when that says more."""
+    """The name of a log without a server name: its file name, or that of a directory if the file name is generic."""
     for component in reversed(re.split(r"[/!]", series)):
         stem, before = component, ""
         while stem != before:

@@ -73,33 +73,33 @@ _ERROR_WORDS = (
 )
 
 
-def _otherwise(contains: str, pattern: str, name: str = UNEXPLAINED) -> Signature:
+def _client_line(contains: str, pattern: str, name: str = UNEXPLAINED) -> Signature:
     return Signature(name=name, contains=contains, pattern=pattern, fields=("reason",), source=LineOrigin.CLIENT)
 
 
 def _advisory(name: str, kinds: str) -> Signature:
-    return _otherwise("io.nats.jetstream.advisory.", rf"(io\.nats\.jetstream\.advisory\.v\d+\.(?:{kinds}))\b", name)
+    return _client_line("io.nats.jetstream.advisory.", rf"(io\.nats\.jetstream\.advisory\.v\d+\.(?:{kinds}))\b", name)
 
 
-_OF_WORK = r"api_audit|\w+_action|\w+_leader_elected|consumer_pause|consumer_group_\w+|snapshot_\w+|restore_\w+"
+_ROUTINE = r"api_audit|\w+_action|\w+_leader_elected|consumer_pause|consumer_group_\w+|snapshot_\w+|restore_\w+"
 """Advisories of requests, elections, pauses and backups. They follow normal work as well."""
 
-OTHERWISE: tuple[Signature, ...] = (
+FALLBACKS: tuple[Signature, ...] = (
     Signature(name=UNEXPLAINED, contains="[ERR]", pattern=r"(.*)", fields=("reason",), levels=("ERR", "FTL")),
     Signature(name=UNEXPLAINED_WARNING, contains="[WRN]", pattern=r"(.*)", fields=("reason",), levels=("WRN",)),
-    _advisory(KNOWN, _OF_WORK),
+    _advisory(KNOWN, _ROUTINE),
     _advisory(UNEXPLAINED_WARNING, "nak|terminated"),  # of messages that an application refused
     _advisory(UNEXPLAINED, r"\w+"),
-    _otherwise("nats: ", r"(nats: (?:timeout|[a-z']+[ -].*))"),
-    _otherwise("JetStream", _ERROR_WORDS),
-    _otherwise("panic: ", r"^(panic: .*)"),
+    _client_line("nats: ", r"(nats: (?:timeout|[a-z']+[ -].*))"),
+    _client_line("JetStream", _ERROR_WORDS),
+    _client_line("panic: ", r"^(panic: .*)"),
 )
-"""What a line is counted as that no other signature wants: the first of these that fits. They are errors and warnings
-of servers, errors of clients, and advisories.
+"""Signatures of lines that match no other one: the first that fits counts. They are errors and warnings of servers,
+errors of clients, and advisories.
 """
 
 SHOWN = frozenset({UNEXPLAINED, UNEXPLAINED_WARNING})
-"""Built-in signatures that checks get to see."""
+"""Built-in signatures whose occurrences checks read."""
 
 AGGREGATED = frozenset({START, READY, META_LEADER, META_SELF, STREAM_LEADER, CONSUMER_LEADER})
 """Built-in signatures that are counted like those of rule pages."""
@@ -107,7 +107,7 @@ AGGREGATED = frozenset({START, READY, META_LEADER, META_SELF, STREAM_LEADER, CON
 MARKED = frozenset(signature.name for signature in BUILTIN) - {STREAM_LEADER, CONSUMER_LEADER}
 """Built-in signatures whose lines are each passed on to aggregation."""
 
-_ODD_PLACES: dict[bytes, tuple[bytes, ...]] = {
+_SEARCHED_AS: dict[bytes, tuple[bytes, ...]] = {
     b"panic: ": (b"\npanic: ", b" panic: ", b'{"log":"panic: '),
     b"fatal error: ": (b"\nfatal error: ", b" fatal error: ", b'{"log":"fatal error: '),
     b"[FTL]": (b"[FTL]", b"mFTL\x1b"),
@@ -119,5 +119,5 @@ BEGINNINGS = (b"panic: ", b"fatal error: ")
 
 
 def searched(literals: Iterable[bytes]) -> tuple[bytes, ...]:
-    """What to search for in blocks, so that texts that quote a literal do not count: panics begin a line."""
-    return tuple(odd for literal in literals for odd in _ODD_PLACES.get(literal, (literal,)))
+    """What to search for in blocks, so that texts that only quote a literal do not match: panics begin a line."""
+    return tuple(odd for literal in literals for odd in _SEARCHED_AS.get(literal, (literal,)))

@@ -27,7 +27,7 @@ HEADER_WITHIN = 300
 
 
 class Header(NamedTuple):
-    """A server's header: where it stands, where the message starts, and what it says.
+    """A server's header: its position, where the message starts, and its fields.
 
     `us` None: without a time; times of day without a date are counted from `CLOCK_US`.
     """
@@ -94,7 +94,7 @@ def _label(raw: bytes) -> str:
 
 
 def server_label(text: str) -> str:
-    """What names a server around its lines, without quotes and docker's slash; empty for patterns and other text."""
+    """The name of a server in a wrapping, without quotes and docker's slash; empty for patterns and other text."""
     name = text.strip(" \"'`").removeprefix("/").removeprefix("-")
     return name if len(name) <= _MAX_LABEL and not _NO_LABEL.search(name) else ""
 
@@ -145,6 +145,7 @@ _WRAPPINGS: tuple[tuple[str, re.Pattern[bytes]], ...] = (
 )
 _WORDS = re.compile(rb"(?P<label>[A-Za-z][\w.-]*)(?: [\w.-]+)? $")
 _PARTIAL_CRI = re.compile(rb".{0,200}? (?:stdout|stderr) P ", re.DOTALL)
+_MAX_WRAPPING = 400
 _PRI_LEVELS = ("FTL", "FTL", "FTL", "ERR", "WRN", "INF", "INF", "DBG")
 
 
@@ -162,7 +163,7 @@ class Wrapping(NamedTuple):
 
 def unwrap(line: bytes, year: int) -> Wrapping:
     """Take off every known wrapping at the start of a line, outermost first. Its first name and best time count."""
-    return _unwrap(line[:400], year)
+    return _unwrap(line[:_MAX_WRAPPING], year)
 
 
 @lru_cache(maxsize=2048)
@@ -185,12 +186,12 @@ def _unwrap(line: bytes, year: int) -> Wrapping:
                 break
         else:
             return wrapping
-        wrapping = _add(wrapping, kind, match, year)
+        wrapping = _with_layer(wrapping, kind, match, year)
         del rest[number]
     return wrapping
 
 
-def _add(wrapping: Wrapping, kind: str, match: re.Match[bytes], year: int) -> Wrapping:
+def _with_layer(wrapping: Wrapping, kind: str, match: re.Match[bytes], year: int) -> Wrapping:
     named = match.groupdict()
     stamp = find_stamp(named["time"], year) if named.get("time") else None
     better = wrapping.stamp is None or (stamp is not None and stamp.zoned and not wrapping.stamp.zoned)
@@ -244,15 +245,15 @@ _LEVELS = {
     **dict.fromkeys(("debug", "dbg"), "DBG"),
     **dict.fromkeys(("trace", "trc"), "TRC"),
 }
-_WRAPPED = ("log", "MESSAGE", "line", "textPayload", "_raw", "LogEntry", "log_s")
-"""What only a collector calls a message: the text is that of another program."""
+_COLLECTOR_KEYS = ("log", "MESSAGE", "line", "textPayload", "_raw", "LogEntry", "log_s")
+"""Keys that only collectors use for a message: their text is a line of another program."""
 
 _DOCKER = re.compile(rb'\{"log":"((?:[^"\\]|\\.)*)')
 _DOCKER_TIME = re.compile(rb'"time":"([^"]{10,40})"\}?\s*$')
-_HEADED = 120
-"""A server's header stands this near to the start of the text that has it."""
+_HEADER_NEAR = 120
+"""Number of first bytes of a text in which a server's header is searched."""
 
-_DEPTH, _FIELDS = 8, 400
+_DEPTH, _FIELDS, _ITEMS = 8, 400, 20
 _CAUSES_DEPTH = 4
 _EVENT = "io.nats."
 """Types of advisories and other events of NATS begin so. One that was recorded as it came is its own message."""
@@ -293,7 +294,7 @@ def read_structured(line: bytes, year: int) -> Structured | None:
 
 
 def from_entry(entry: Mapping[str, Any], year: int, line: bytes = b"") -> Structured:
-    """What one decoded object says. `line` is its text: an event of NATS is its own message."""
+    """The content of one decoded object. `line` is its text: an event of NATS is its own message."""
     if str(entry.get("type", "")).startswith(_EVENT):
         raw = line or msgspec.json.encode(entry)
         return Structured(raw, wraps=False, label="", stamp=epoch_us(entry.get("timestamp"), year), kind="json")
@@ -302,9 +303,9 @@ def from_entry(entry: Mapping[str, Any], year: int, line: bytes = b"") -> Struct
     for field in fields:
         if field.name in _NAMES:
             named.setdefault(field.name, []).append(field.value)
-    headed = next((text for field in fields if (text := _headed(field.value))), "")
-    first = headed or _first(entry, named)
-    wraps = bool(headed) or any(name in entry for name in _WRAPPED)
+    own_text = next((text for field in fields if (text := _with_header(field.value))), "")
+    first = own_text or _message_of(entry, named)
+    wraps = bool(own_text) or any(name in entry for name in _COLLECTOR_KEYS)
     causes = [] if wraps else [cause for cause in _causes(entry, _CAUSES_DEPTH) if cause]
     kind = "docker" if "log" in entry and "stream" in entry else "journal" if "MESSAGE" in entry else "json"
     return Structured(
@@ -332,24 +333,24 @@ def _fields(entry: Mapping[str, Any]) -> Iterator[_Field]:
                 yield _Field(f"{place}.name", value)
             inner = value if isinstance(value, list) else [value]
             if depth < _DEPTH:
-                queue.extend((item, depth + 1, name) for item in inner[:20] if isinstance(item, dict))
+                queue.extend((item, depth + 1, name) for item in inner[:_ITEMS] if isinstance(item, dict))
         value = fields.get("value")
         if isinstance(name_of, str) and isinstance(value, dict):  # OpenTelemetry: {"key": name, "value": {type: text}}
             yield from (_Field(name_of, inner) for inner in value.values() if isinstance(inner, str))
 
 
-def _headed(value: object) -> str:
+def _with_header(value: object) -> str:
     """A text with a server's header near its start, else an empty one."""
-    if not isinstance(value, str) or "[" not in value[:_HEADED]:
+    if not isinstance(value, str) or "[" not in value[:_HEADER_NEAR]:
         return ""
-    head = value[:_HEADED].encode(errors="replace")
+    head = value[:_HEADER_NEAR].encode(errors="replace")
     return value if STAMPED.search(head) or UNSTAMPED.match(head.lstrip()) else ""
 
 
-def _first(entry: Mapping[str, Any], named: Mapping[str, list[object]]) -> str:
+def _message_of(entry: Mapping[str, Any], named: Mapping[str, list[object]]) -> str:
     """The message by its name: at the top, else the outermost one."""
-    known = next((text for name in _MESSAGE if name in entry and (text := _printed(entry[name]))), "")
-    return known or next((text for value in _values(_MESSAGE, named) if (text := _printed(value))), "")
+    known = next((text for name in _MESSAGE if name in entry and (text := _as_text(entry[name]))), "")
+    return known or next((text for value in _values(_MESSAGE, named) if (text := _as_text(value))), "")
 
 
 def _time(entry: Mapping[str, Any], named: Mapping[str, list[object]], year: int) -> Stamp | None:
@@ -385,15 +386,15 @@ def _causes(entry: Mapping[str, Any], depth: int) -> Iterator[str]:
     for key in _CAUSE:
         value = entry.get(key)
         if isinstance(value, dict) and depth:
-            yield from (_printed(value[name]) for name in _MESSAGE if isinstance(value.get(name), str))
+            yield from (_as_text(value[name]) for name in _MESSAGE if isinstance(value.get(name), str))
             yield from _causes(value, depth - 1)
         elif isinstance(value, list):
-            yield from (_printed(item) for item in value[:20] if isinstance(item, str))
+            yield from (_as_text(item) for item in value[:_ITEMS] if isinstance(item, str))
         elif value:
-            yield _printed(value)
+            yield _as_text(value)
 
 
-def _printed(value: object) -> str:
+def _as_text(value: object) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, list) and value and all(isinstance(item, int) and 0 <= item < 256 for item in value):
@@ -402,7 +403,7 @@ def _printed(value: object) -> str:
 
 
 LINE_CAP = 16 * 1024
-"""Only so much of a line is looked at, in bytes: container runtimes cut there too."""
+"""Maximum number of bytes that are read of a line: container runtimes cut there, too."""
 
 _STAMP_WITHIN = 120
 
@@ -445,7 +446,7 @@ def _object_start(line: bytes) -> int:
         return 0
     if not line.endswith(b"}"):
         return -1
-    brace = line.find(b'{"', 0, 400)
+    brace = line.find(b'{"', 0, _MAX_WRAPPING)
     return brace if brace > 0 and unwrap(line[:brace], 1970).length == brace else -1
 
 
@@ -457,7 +458,7 @@ def _from_structured(structured: Structured, outer: Wrapping, year: int) -> LogL
         inner = inner._replace(text=text, us=None, zoned=False)
     if not inner.level and structured.level:
         inner = inner._replace(level=structured.level)
-    stamp = _better(structured.stamp, outer.stamp)
+    stamp = _better_stamp(structured.stamp, outer.stamp)
     us, zoned = inner.us, inner.zoned
     if stamp is not None and (us is None or us < DATED_US or (stamp.zoned and not zoned)):
         us, zoned = stamp
@@ -469,21 +470,22 @@ def _from_text(line: bytes, year: int) -> LogLine:
     if header is not None:
         if not header.start:
             return LogLine("", header.pid, header.us, False, header.us, header.level, line[header.end :], True, "")
-        return _served(line, header, unwrap_prefix(line[: header.start], year))
+        return _server_line(line, header, unwrap_prefix(line[: header.start], year))
     outer = unwrap(line, year)
     plain = unstamped_header(line, outer.length)
     if plain is not None:
-        return _served(line, plain, outer)
+        return _server_line(line, plain, outer)
     text = line[outer.length :]
-    stamp = _better(outer.stamp, None if outer.server else find_stamp(text[:_STAMP_WITHIN], year))
+    stamp = _better_stamp(outer.stamp, None if outer.server else find_stamp(text[:_STAMP_WITHIN], year))
     clock = find_clock(text) if stamp is None else None
     if clock is not None:
-        stamp, text = clock[0], text[clock[1] :]
+        stamp, begin = clock
+        text = text[begin:]
     us, zoned = stamp or (None, False)
     return LogLine(outer.label, outer.pid, us, zoned, None, outer.level, text, outer.server, outer.kind)
 
 
-def _served(line: bytes, header: Header, outer: Wrapping) -> LogLine:
+def _server_line(line: bytes, header: Header, outer: Wrapping) -> LogLine:
     us, zoned = header.us, False
     if outer.stamp is not None and (outer.stamp.zoned or us is None or us < DATED_US):
         us, zoned = outer.stamp
@@ -492,7 +494,7 @@ def _served(line: bytes, header: Header, outer: Wrapping) -> LogLine:
     return LogLine(outer.label, pid, us, zoned, native_us, header.level, line[header.end :], True, outer.kind)
 
 
-def _better(first: Stamp | None, second: Stamp | None) -> Stamp | None:
+def _better_stamp(first: Stamp | None, second: Stamp | None) -> Stamp | None:
     if first is None or (second is not None and second.zoned and not first.zoned):
         return second
     return first

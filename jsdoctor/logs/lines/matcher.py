@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import re2
 
-from jsdoctor.logs.lines.builtin import AGGREGATED, BUILTIN, FATAL, MARKED, OTHERWISE, PANIC, searched
+from jsdoctor.logs.lines.builtin import AGGREGATED, BUILTIN, FALLBACKS, FATAL, MARKED, PANIC, searched
 from jsdoctor.logs.lines.line import LITERALS, read_line
 from jsdoctor.model.duration import parse_duration
 from jsdoctor.model.log import SUBJECT_FIELDS
 from jsdoctor.model.rule import LineOrigin, Signature
 
-_SHORT = 512
+_SHORT_BYTES = 512
 """Texts up to this length are matched by Python's re: faster there, and too short to blow up."""
 
 
@@ -88,10 +88,10 @@ def _start(result: Any) -> int:
 class Pattern:
     """A portable pattern over bytes. Texts longer than `short` go to RE2, whose time is linear.
 
-    It is compiled when it is first wanted: most logs have lines of few signatures.
+    It is compiled at first use: most logs have lines of few signatures.
     """
 
-    def __init__(self, pattern: str, short: int = _SHORT) -> None:
+    def __init__(self, pattern: str, short: int = _SHORT_BYTES) -> None:
         self._raw = pattern.encode()
         self._short = short
 
@@ -114,7 +114,7 @@ class Pattern:
         return re2.compile(self._raw, _options())
 
 
-def portable(pattern: str) -> str | None:
+def why_not_portable(pattern: str) -> str | None:
     """Why a pattern is not portable (Python's re and RE2 must both take it), or None when it is."""
     try:
         re.compile(pattern.encode())
@@ -137,18 +137,19 @@ def group_count(pattern: str) -> int:
 
 
 TEXT_CAP = 2048
-"""Patterns see so much of a message, in bytes."""
+"""Maximum number of bytes of a message that patterns are applied to."""
 
 VALUE_CAP = 256
 _MEMO_BYTES = 8 << 20
+_ENTRY_BYTES = 400  # estimated memory of a remembered text beside its bytes
 _SUBJECT = frozenset(SUBJECT_FIELDS)
 _LOUD = ("INF", "WRN", "ERR", "FTL")
 _QUIET = frozenset(("DBG", "TRC"))
 _LEVEL = re.compile(rb"(?:\x1b\[[\d;]*m)?(INF|WRN|ERR|FTL|DBG|TRC)(?:\x1b\[0m)?\] ?")
 _BEGINS = re.compile(r"\^([A-Za-z ]{7})[A-Za-z ]")  # a quantifier may follow the last one
-_TELLING = 16
-_TELL_NOTHING = frozenset((FATAL, PANIC))
-"""Signatures that any line of their kind has: what it is about is not known by them."""
+_DISTINCT_LENGTH = 16  # a literal of this length is not in other texts by chance
+_UNSPECIFIC = frozenset((FATAL, PANIC))
+"""Signatures that every line of their kind has: another signature is needed to know its subject."""
 _CONNECTION = re.compile(rb"[\w.:\[\]-]+ - (?:cid|rid|gid|lid|wid|mid|jid):\S+ - ")
 _NUMBERS = re.compile(r"\d+")
 _WHOLE = re.compile(r"-?\d{1,18}|\d{1,3}(?:,\d{3}){1,5}", re.ASCII)
@@ -191,12 +192,12 @@ class Matcher:
         numbers = {literal: number for number, literal in enumerate(literals)}
         for signature in self.signatures:
             self._by_literal[numbers[signature.contains]].append((signature, Pattern(signature.pattern)))
-        self._fatal = [pair for pair in self._by_literal[numbers["[FTL]"]] if pair[0].name == FATAL]
+        self._fatal = [(s, pattern) for s, pattern in self._by_literal[numbers["[FTL]"]] if s.name == FATAL]
         self.literals = tuple(literal.encode() for literal in literals)
-        self._otherwise = [(signature, Pattern(signature.pattern)) for signature in OTHERWISE]
+        self._fallbacks = [(signature, Pattern(signature.pattern)) for signature in FALLBACKS]
         self.searched = (
             *searched(self.literals),
-            *searched(dict.fromkeys(signature.contains.encode() for signature in OTHERWISE)),
+            *searched(dict.fromkeys(signature.contains.encode() for signature in FALLBACKS)),
             *LITERALS,
         )
         """What to look for in blocks."""
@@ -213,7 +214,7 @@ class Matcher:
         self._memo: dict[tuple[bool, str, bytes], tuple[Match, ...]] = {}
         self._memo_bytes = 0
         self.known: dict[bytes, LineMatch] = {}
-        """What `match_native` found, for those who look before they ask."""
+        """The results of `match_native`, by text."""
         self._subjects: dict[tuple[str, Fields], int] = {}
         self._numbers = count()
 
@@ -255,9 +256,9 @@ class Matcher:
     def opening(self, text: bytes) -> bool:
         """Whether a message begins as one of a server's does, so that it needs no header to be known as one."""
         text = text[:TEXT_CAP]
-        of = _CONNECTION.match(text)
+        connection = _CONNECTION.match(text)
         # A pattern may begin with the connection, within it, or behind it.
-        texts = ((text, of.end()), (text[of.end() :], 0)) if of else ((text, 0),)
+        texts = ((text, connection.end()), (text[connection.end() :], 0)) if connection else ((text, 0),)
         return any(
             signature.source is LineOrigin.SERVER
             and signature.name != FATAL
@@ -270,32 +271,32 @@ class Matcher:
         """Whether words that only a server writes stand anywhere in a text."""
         return any(
             signature.source is LineOrigin.SERVER
-            and len(signature.contains) >= _TELLING
+            and len(signature.contains) >= _DISTINCT_LENGTH
             and signature.name not in MARKED
             for number in self._search.present(text[:TEXT_CAP])
             for signature, _ in self._by_literal[number]
         )
 
     def _remember(self, size: int) -> None:
-        """Make room for one more text: repeated lines are the rule, so the last few thousand are kept."""
-        self._memo_bytes += size + 400
+        """Account for one more text. When there are too many, all are forgotten: lines repeat within a few thousand."""
+        self._memo_bytes += size + _ENTRY_BYTES
         if self._memo_bytes > _MEMO_BYTES:
             self._memo.clear()
             self.known.clear()
             self._subjects.clear()
-            self._memo_bytes = size + 400
+            self._memo_bytes = size + _ENTRY_BYTES
 
     def _matches(self, server: bool, level: str, text: bytes) -> Iterator[Match]:
-        pairs = [pair for number in self._search.present(text) for pair in self._by_literal[number]]
-        pairs = [pair for pair in pairs if pair[0].name != FATAL]
+        known = (pair for number in self._search.present(text) for pair in self._by_literal[number])
+        pairs = [(signature, pattern) for signature, pattern in known if signature.name != FATAL]
         if level == "FTL":
             pairs.extend(self._fatal)
         found = list(self._captured(pairs, server, level, text))
-        if not any(match.signature.name not in _TELL_NOTHING for match in found):
+        if not any(match.signature.name not in _UNSPECIFIC for match in found):
             # The words of a server in a form that is not known are no error of a client: see `quoted`.
-            unknown = [] if not server and self.quoted(text) else self._otherwise
-            otherwise = [pair for pair in unknown if server or pair[0].contains.encode() in text]
-            found += list(self._captured(otherwise, server, level, text))[:1]
+            unknown = [] if not server and self.quoted(text) else self._fallbacks
+            fallbacks = [(s, pattern) for s, pattern in unknown if server or s.contains.encode() in text]
+            found += list(self._captured(fallbacks, server, level, text))[:1]
         return iter(found)
 
     def _captured(
@@ -331,7 +332,7 @@ def wants(signature: Signature, server: bool, level: str) -> bool:
 
 
 def captured(signature: Signature, values: Sequence[str]) -> tuple[Fields, Fields, tuple[tuple[str, int], ...]]:
-    """What a signature's groups mean: subject fields, the others, and their numbers."""
+    """The values of a signature's groups: fields of the subject, the others, and those that are numbers."""
     subject, others, measures = [], [], []
     for field, value in zip(signature.fields, values, strict=False):
         if field in _SUBJECT:
@@ -364,10 +365,10 @@ _YEAR = 2026  # for examples of syslog lines, which have none
 
 
 def signature_problems(signature: Signature) -> Iterator[str]:
-    """Everything wrong with a signature that only running it can tell."""
-    refused = portable(signature.pattern)
-    if refused is not None:
-        yield f"signature {signature.name!r}: its pattern is not portable: {refused}"
+    """Everything wrong with a signature that shows only when it is run."""
+    reason = why_not_portable(signature.pattern)
+    if reason is not None:
+        yield f"signature {signature.name!r}: its pattern is not portable: {reason}"
         return
     groups = group_count(signature.pattern)
     if groups != len(signature.fields):

@@ -17,7 +17,8 @@ STAMP_BYTES = 28
 """Length of such a stamp and the bracket of the level behind it."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_DAY_US = 86_400_000_000
+_DAY_US, _QUARTER_US = 86_400_000_000, 900_000_000
+_MAX_OFFSETS = 100_000
 _MONTHS = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec")
 _ISO = (
     rb"(\d{4})[-/](\d\d)[-/](\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?"
@@ -100,7 +101,7 @@ def _offset_us(zone: bytes | None) -> int | None:
 
 
 _TOO_LARGE = 1e20
-"""More than any of these units has until 2286; an integer of hundreds of digits does not fit into a float."""
+"""Larger than a time until 2286 in any unit; an integer of hundreds of digits would not fit into a float."""
 
 
 def epoch_us(value: object, year: int) -> Stamp | None:
@@ -162,12 +163,12 @@ class Zone:
 
     def utc_us(self, local_us: int) -> int:
         """Local wall-clock microseconds to UTC. Of an hour that comes twice, the first is meant."""
-        quarter = local_us // 900_000_000
+        quarter = local_us // _QUARTER_US
         offset = self._offsets.get(quarter)
         if offset is None:
-            local = (_EPOCH + timedelta(microseconds=quarter * 900_000_000)).replace(tzinfo=self._zone)
+            local = (_EPOCH + timedelta(microseconds=quarter * _QUARTER_US)).replace(tzinfo=self._zone)
             offset = (local.utcoffset() or timedelta(0)) // timedelta(microseconds=1)
-            if len(self._offsets) > 100_000:
+            if len(self._offsets) > _MAX_OFFSETS:
                 self._offsets.clear()
             self._offsets[quarter] = offset
         return local_us - offset

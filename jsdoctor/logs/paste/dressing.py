@@ -1,4 +1,4 @@
-"""What tools and people put around a pasted line, taken off."""
+"""Removes what tools and people put around a pasted line."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ _LEVEL = re.compile(
 # Each begins where nothing of its kind stands before it: else the time goes by the square of a run of blanks or ticks.
 _NOTE = re.compile(r"(?<!\s)\s+(?:<-+|<=+|←|⟵|<<+|👈|\^\^+|//|##?)\s.*$")
 _TICKS = re.compile(r"(?<!`)`+\s*$")
-_MAX = 8
+_MAX_LAYERS = 8
 
 
 def plain(line: str) -> str:
-    """Quotes, blanks and entities as a server writes them, and no tags."""
+    """The line with quotes, blanks and entities as a server writes them, and without tags."""
     if "&" in line:
         line = _ENTITY.sub(lambda match: html.unescape(match[0]), line)
     line = line.translate(_CHARACTERS) if not line.isascii() else line
@@ -103,21 +103,21 @@ def _without_note(line: str, knows: Knows) -> str:
 
 
 def _candidates(line: str, year: int) -> Iterator[tuple[str, str]]:
-    """Readings of a line, each with one more layer taken off: what must be known of it, and the line to be read.
+    """Readings of a line, each with one more layer removed: the text that must be known, and the line if it is.
 
-    Names, times and levels that were found go back in front. A level that a viewer wrote in its own way proves nothing.
+    In the line, the names, times and levels that were removed are in front of the text again.
     """
     name, time, level, rest = "", "", "", line
-    for _ in range(_MAX):
+    for _ in range(_MAX_LAYERS):
         timed = dated(rest, year)
         usual = _TIME.match(rest)
         if not time and usual and timed is None:
             time, rest = usual[1], rest[usual.end() :]
-            yield rest, _again(name, time, level, rest)
+            yield rest, _rebuilt(name, time, level, rest)
             continue
         if not time and timed is not None:
             time, _, rest = timed.partition(" ")
-            yield rest, _again(name, time, level, rest)
+            yield rest, _rebuilt(name, time, level, rest)
             continue
         for layer in _LAYERS:
             match = layer.match(rest)
@@ -134,10 +134,10 @@ def _candidates(line: str, year: int) -> Iterator[tuple[str, str]]:
                 if not match or name:
                     return
                 name, rest = match["name"].partition("/")[0], rest[match.end() :]
-        yield rest, _again(name, time, level, rest)
+        yield rest, _rebuilt(name, time, level, rest)
 
 
-def _again(name: str, time: str, level: str, rest: str) -> str:
+def _rebuilt(name: str, time: str, level: str, rest: str) -> str:
     front = f"{name} | " if name else ""
     return f"{front}{time + ' ' if time else ''}{f'[{level}] ' if level and not rest.startswith('[') else ''}{rest}"
 

@@ -20,13 +20,13 @@ from jsdoctor.logs.paste.dressing import begins_with_time, plain, undressed
 from jsdoctor.model.log import DATED_US
 
 REWRITTEN_BYTES = 32 << 20
-"""A larger file is read as it is: nobody pastes so much, and it is held in memory as a whole."""
+"""Maximum size of a file that is rewritten, which takes all of it into memory; a larger one is no paste."""
 
 HEAD_BYTES = 16 << 10
-"""This much of a file decides whether it is an ordinary log."""
+"""Number of first bytes that decide whether a file is an ordinary log."""
 
 _ORDINARY = re.compile(rb"^(?:\[\d{1,10}\] )?(\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{6}) \[", re.MULTILINE)
-_MAX_LINES = 0.9
+_ORDINARY_SHARE = 0.9
 _DRESSED = (b"\xe2\x80\x98", b"\xe2\x80\x99", b"\xe2\x80\x9c", b"\xc2\xa0", b"&gt;", b"&quot;", b"&#", b" <-")
 """Typographic quotes, HTML and notes: no server writes these (traces have `<<-`)."""
 
@@ -35,28 +35,28 @@ def is_ordinary(head: bytes) -> bool:
     """Whether these first bytes are of a server's log as it was written: most lines have its header, oldest first."""
     stamps: list[bytes] = _ORDINARY.findall(head)
     lines = sum(map(bool, map(bytes.strip, head.split(b"\n"))))
-    if len(stamps) < _MAX_LINES * lines or not stamps or any(sign in head for sign in _DRESSED):
+    if len(stamps) < _ORDINARY_SHARE * lines or not stamps or any(sign in head for sign in _DRESSED):
         return False
     return stamps[0] <= stamps[-1] or sum(a > b for a, b in pairwise(stamps)) * 2 < len(stamps)
 
 
 REWRITTEN_LINES = 250_000
-"""A text of more lines is read as it is, for the same reason."""
+"""Maximum number of lines of a text that is rewritten."""
 
-_TELLING = re.compile(r"\[(?:\x1b\[[\d;]*m)?(?:INF|WRN|ERR|FTL|DBG|TRC)|nats-server")
-_FRUITLESS = 5_000
+_SERVER_TEXT = re.compile(r"\[(?:\x1b\[[\d;]*m)?(?:INF|WRN|ERR|FTL|DBG|TRC)|nats-server")
+_MAX_VAIN = 5_000
 """After this many lines with server text in an unknown form, at most as many more as were readable are tried."""
 
-_LOOKED_AT = 64 << 10
-"""This many characters are read in context to classify a text; the rest is read line by line."""
+_CONTEXT_CHARACTERS = 64 << 10
+"""Number of first characters that are read in context to classify a text; the rest is read line by line."""
 
-_FRUITLESS_JOINS = 2_000
+_MAX_FRUITLESS_JOINS = 2_000
 """After this many lines whose continuation made no known message, at most as many more as did are joined."""
 
 _FENCE = re.compile(r"\s*(?:```|~~~)\s*\w*\s*$")
-_MAX = 4096
+_MAX_LINE = 4096
 _WRAPPED_LINES = 4
-_WIDE = 30
+_MIN_WRAPPED = 30
 
 
 class Rewriter:
@@ -64,16 +64,16 @@ class Rewriter:
 
     def __init__(self, matcher: Matcher, year: int) -> None:
         self._matcher, self._year = matcher, year
-        self._knows = lru_cache(maxsize=4096)(self._known)
+        self._knows = lru_cache(maxsize=4096)(self._is_known)
         self._parsed = lru_cache(maxsize=4096)(self._parse)
         self._read_lines = self._fruitless = 0
         self._joined = self._fruitless_joins = 0
 
     def lines(self, head: bytes, whole: Callable[[], bytes]) -> bytes | None:
-        """See `rewritten`. `head` are the first `HEAD_BYTES`, `whole` gives all.
+        """See `rewritten`. `head` are the first `HEAD_BYTES`, `whole` reads all.
 
-        Of a large text the first lines decide: to look at all of it takes far longer than to scan it. They do not where
-        they are the beginning of one document, which may be a single line.
+        For a large text the first lines decide, as rewriting takes far longer than a scan; unless they begin one
+        document, which may be a single line.
         """
         if not head or is_ordinary(head):
             return None
@@ -93,7 +93,7 @@ class Rewriter:
         return None if changed.rstrip() == data.rstrip() else changed
 
     def lines_of(self, text: str) -> list[str]:
-        """The lines of a text as servers wrote them, oldest first. A line that nobody knows stays as it is."""
+        """The lines of a text as servers wrote them, oldest first. A line that is not known stays as it is."""
         given = [line.rstrip("\r") for line in text.removesuffix("\n").split("\n")]
         self._read_lines = self._fruitless = 0
         self._joined = self._fruitless_joins = 0
@@ -103,25 +103,27 @@ class Rewriter:
 
     def is_log(self, text: str) -> bool:
         """Whether there is a line of a server in a text, or a message that some signature knows, in whatever form."""
-        if self._any_known(self.lines_of(text[:_LOOKED_AT])):
+        if self._any_known(self.lines_of(text[:_CONTEXT_CHARACTERS])):
             return True
-        rest = text[_LOOKED_AT:]
-        if not (_TELLING.search(rest) or self._holds(rest)):
+        rest = text[_CONTEXT_CHARACTERS:]
+        if not (_SERVER_TEXT.search(rest) or self._has_words(rest)):
             return False
-        telling = (line for line in rest.splitlines() if _TELLING.search(line, 0, _MAX) or self._holds(line))
-        return self._any_known(self._undressed(plain(line)) for line in islice(telling, _FRUITLESS))
+        candidates = (
+            line for line in rest.splitlines() if _SERVER_TEXT.search(line, 0, _MAX_LINE) or self._has_words(line)
+        )
+        return self._any_known(self._undressed(plain(line)) for line in islice(candidates, _MAX_VAIN))
 
     def _any_known(self, lines: Iterable[str]) -> bool:
         for line in lines:
             read = self._parse(line)
-            if read.server or any(self._is_of_a_rule(server, "", read.text) for server in (True, False)):
+            if read.server or any(self._is_known_to_rules(server, "", read.text) for server in (True, False)):
                 return True
         return False
 
     def _parse(self, line: str) -> LogLine:
-        return read_line(line[:_MAX].encode(errors="replace"), self._year)
+        return read_line(line[:_MAX_LINE].encode(errors="replace"), self._year)
 
-    def _known(self, line: str) -> bool:
+    def _is_known(self, line: str) -> bool:
         read = self._parse(line)
         return read.server or bool(self._matcher.opening(read.text))
 
@@ -140,38 +142,38 @@ class Rewriter:
     def _undressed(self, line: str) -> str:
         """See `undressed`. Lines that cannot hold anything known are left as they are, which is most of many texts."""
         front = line[:LINE_CAP]
-        if self._fruitless > _FRUITLESS + self._read_lines or not (_TELLING.search(front) or self._holds(front)):
+        if self._fruitless > _MAX_VAIN + self._read_lines or not (_SERVER_TEXT.search(front) or self._has_words(front)):
             return line
-        plain = undressed(front, self._year, self._knows)
-        if not self._knows(plain):
+        bare = undressed(front, self._year, self._knows)
+        if not self._knows(bare):
             self._fruitless += 1
             return line
         self._read_lines += 1
-        return plain if len(line) <= LINE_CAP or plain != front else line
+        return bare if len(line) <= LINE_CAP or bare != front else line
 
-    def _holds(self, line: str) -> bool:
+    def _has_words(self, line: str) -> bool:
         return self._matcher.holds_literal(line.encode(errors="replace"))
 
     def _join(self, clean: list[str], lines: Sequence[str], at: int) -> int:
-        """Join what was wrapped behind a line, where that makes a message that is known. How many lines it took."""
+        """Join a line with those that continue it, if that makes a known message. Returns the number of lines used."""
         first = clean[at]
         known = self._knows(first) or begins_with_time(first, self._year)
-        if len(first) < _WIDE or not known or self._told(first):
+        if len(first) < _MIN_WRAPPED or not known or self._matches_rule(first):
             return 1
-        if self._fruitless_joins > _FRUITLESS_JOINS + self._joined:
+        if self._fruitless_joins > _MAX_FRUITLESS_JOINS + self._joined:
             return 1
         for spaced in (False, True):
             text = plain(lines[at])
             following = map(plain, lines[at : at + _WRAPPED_LINES])
-            if not self._holds(" ".join(map(str.strip, following)) if spaced else "".join(following)):
+            if not self._has_words(" ".join(map(str.strip, following)) if spaced else "".join(following)):
                 continue
             for count in range(1, _WRAPPED_LINES):
-                if at + count >= len(lines) or not lines[at + count].strip() or self._headed(clean[at + count]):
+                if at + count >= len(lines) or not lines[at + count].strip() or self._begins_line(clean[at + count]):
                     break
                 more = plain(lines[at + count])
                 text = f"{text.rstrip()} {more.strip()}" if spaced else text + more
                 message = self._undressed(text)
-                if self._told(message):
+                if self._matches_rule(message):
                     clean[at] = message
                     clean[at + 1 : at + count + 1] = [""] * count
                     self._joined += 1
@@ -179,25 +181,25 @@ class Rewriter:
         self._fruitless_joins += 1
         return 1
 
-    def _told(self, line: str) -> bool:
-        """Whether some signature knows the message of a line."""
+    def _matches_rule(self, line: str) -> bool:
+        """Whether a rule knows the message of a line."""
         read = self._parse(line)
-        return self._is_of_a_rule(True, read.level, read.text)
+        return self._is_known_to_rules(True, read.level, read.text)
 
-    def _is_of_a_rule(self, server: bool, level: str, text: bytes) -> bool:
-        """Whether a rule knows it. What is shown as unknown has signatures that match any message."""
+    def _is_known_to_rules(self, server: bool, level: str, text: bytes) -> bool:
+        """Whether a rule has a signature for a message. `SHOWN` ones do not count: they match any message."""
         return any(match.signature.name not in SHOWN for match in self._matcher.match(server, level, text))
 
-    def _headed(self, line: str) -> bool:
+    def _begins_line(self, line: str) -> bool:
         read = self._parse(line)
         return read.server or read.us is not None
 
 
-_MIN = 3
+_MIN_TIMES = 3
 _SAMPLE = 4000
 """Number of first lines from which the order is taken: reading the time of each line of a large export takes long."""
 
-_SHARE = 0.8
+_FALLING_SHARE = 0.8
 
 
 def oldest_first(lines: Sequence[str], time_of: Callable[[str], int | None]) -> list[str] | None:
@@ -209,7 +211,7 @@ def oldest_first(lines: Sequence[str], time_of: Callable[[str], int | None]) -> 
     known = [us for us in times if us is not None]
     falls = sum(later < earlier for earlier, later in pairwise(known))
     rises = sum(later > earlier for earlier, later in pairwise(known))
-    if len(known) < _MIN or falls < _SHARE * (falls + rises) or falls < _MIN - 1:
+    if len(known) < _MIN_TIMES or falls < _FALLING_SHARE * (falls + rises) or falls < _MIN_TIMES - 1:
         return None
     times.extend(map(time_of, lines[_SAMPLE:]))
     groups: list[list[str]] = [[]]
@@ -226,7 +228,7 @@ _COLUMNS = re.compile(
 )
 _RULE = re.compile(r"[\s|+\-=:│┌┐└┘├┤┬┴┼─═╭╮╰╯╪╡╞]+")
 _MARKDOWN_RULE = re.compile(r"\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)+")
-_LIMIT = 1 << 20
+_MAX_CELL = 1 << 20
 
 
 def table_lines(text: str) -> list[str] | None:
@@ -237,18 +239,18 @@ def table_lines(text: str) -> list[str] | None:
 def _csv_lines(text: str) -> list[str] | None:
     first, _, rest = text.lstrip("\ufeff").partition("\n")
     for delimiter in (",", "\t", ";"):
-        names = next(iter(_read(first, delimiter)), [])
+        names = next(iter(_csv_rows(first, delimiter)), [])
         if len(names) < 2 or not all(_COLUMNS.fullmatch(name.strip()) for name in names):
             continue
-        return [_row(names, cells) for cells in _read(rest, delimiter) if any(cells)] or None
-    cells = next(iter(_read(first, ",")), [])
-    if len(cells) > 1 and first.lstrip().startswith('"') and any(_headed(cell) for cell in cells):
-        return [_row([], row) for row in _read(text, ",") if any(row)]
+        return [_json_row(names, cells) for cells in _csv_rows(rest, delimiter) if any(cells)] or None
+    cells = next(iter(_csv_rows(first, ",")), [])
+    if len(cells) > 1 and first.lstrip().startswith('"') and any(_has_header(cell) for cell in cells):
+        return [_json_row([], row) for row in _csv_rows(text, ",") if any(row)]
     return None
 
 
-def _read(text: str, delimiter: str) -> Iterator[list[str]]:
-    csv.field_size_limit(_LIMIT)
+def _csv_rows(text: str, delimiter: str) -> Iterator[list[str]]:
+    csv.field_size_limit(_MAX_CELL)
     try:
         yield from csv.reader(io.StringIO(text.replace("\0", "")), delimiter=delimiter)
     except csv.Error:
@@ -269,7 +271,7 @@ def _drawn_lines(text: str) -> list[str] | None:
             result[-1] = [f"{item} {more}".strip() for item, more in zip(result[-1], cells, strict=True)]
         else:
             result.append(cells)
-    return [_row(names, cells) for cells in result] or None
+    return [_json_row(names, cells) for cells in result] or None
 
 
 def _markdown_lines(text: str) -> list[str] | None:
@@ -282,7 +284,7 @@ def _markdown_lines(text: str) -> list[str] | None:
     if any(len(row) != columns for row in rows):
         return None
     names = rows[0] if all(_COLUMNS.fullmatch(cell) for cell in rows[0]) else []
-    return [_row(names, row) for row in rows[1:]]
+    return [_json_row(names, row) for row in rows[1:]]
 
 
 def _is_row(line: str) -> bool:
@@ -294,11 +296,11 @@ def _cells(line: str) -> list[str]:
     return [cell.strip() for cell in re.split(r"[|│]", line.strip().strip("|│"))]
 
 
-def _row(names: Sequence[str], cells: Sequence[str]) -> str:
+def _json_row(names: Sequence[str], cells: Sequence[str]) -> str:
     """A row as an object. Without names the cell with a server's header is the message."""
     if names:
         return _encoded({name.strip(): cell for name, cell in zip(names, cells, strict=False)})
-    message = next((cell for cell in cells if _headed(cell)), max(cells, key=len, default=""))
+    message = next((cell for cell in cells if _has_header(cell)), max(cells, key=len, default=""))
     time = next((cell for cell in cells if cell is not message and cell[:4].strip('"').isdigit()), "")
     return _encoded({"time": time, "message": message})
 
@@ -307,7 +309,7 @@ def _encoded(row: Mapping[str, str]) -> str:
     return msgspec.json.encode(row).decode()
 
 
-def _headed(cell: str) -> bool:
+def _has_header(cell: str) -> bool:
     raw = cell[:200].encode(errors="replace")
     return bool(STAMPED.search(raw) or UNSTAMPED.match(raw))
 
@@ -318,7 +320,7 @@ _decoder = json.JSONDecoder()
 
 
 def is_document(text: str) -> bool:
-    """Whether a text begins as a JSON document. Then its first lines show nothing of how it is to be read."""
+    """Whether a text begins as a JSON document, so that its first lines do not show how to read it."""
     return text.lstrip("\ufeff" + _SPACE).startswith(("{", "[{", "[\n", "[ ", "[\r", "[["))
 
 
@@ -393,15 +395,15 @@ def _records(node: object, labels: Mapping[str, Any], depth: int) -> Iterator[Ma
         return
     pairs = node.get("values")
     if isinstance(pairs, list) and all(isinstance(pair, list) and len(pair) > 1 for pair in pairs):  # Loki
-        named = _plain(node.get("stream"))
+        named = _string_fields(node.get("stream"))
         for pair in pairs:
             yield {**labels, **named, "timestamp": str(pair[0]), "line": str(pair[1])}
         return
     inner = [value for value in node.values() if _holds_records(value, 0)]
     if not inner:
-        yield {**labels, **{name: _text(value) for name, value in node.items()}}
+        yield {**labels, **{name: _readable(value) for name, value in node.items()}}
         return
-    named = {**labels, **_plain(node.get("resource")), **_plain(node)}
+    named = {**labels, **_string_fields(node.get("resource")), **_string_fields(node)}
     for value in inner:
         yield from _records(value, named, depth + 1)
 
@@ -415,7 +417,7 @@ def _holds_records(value: object, depth: int) -> bool:
     return isinstance(value, dict) and any(_holds_records(inner, depth + 1) for inner in value.values())
 
 
-def _plain(node: object) -> dict[str, Any]:
+def _string_fields(node: object) -> dict[str, Any]:
     """The texts of an object, and attributes of OpenTelemetry among them."""
     if not isinstance(node, dict):
         return {}
@@ -428,8 +430,8 @@ def _plain(node: object) -> dict[str, Any]:
     return result
 
 
-def _text(value: object) -> object:
-    """The journal writes a message with odd bytes as a list of numbers."""
+def _readable(value: object) -> object:
+    """The value; a list of bytes, as the journal writes messages that are no UTF-8, as text."""
     if isinstance(value, list) and value and all(isinstance(item, int) and 0 <= item < 256 for item in value):
         return bytes(value).decode(errors="replace")
     return value

@@ -27,11 +27,11 @@ Line = tuple[int, int | None, bool, Fields]
 """A line to keep, still in its block: its place, and what it captured."""
 
 Rank = tuple[int, int]
-"""By what lines are ordered: time, and offset in the file."""
+"""The order of lines: time, then offset in the file."""
 
 
 class SignatureCounter:
-    """Lines so far. Lines to keep are `Line` until their block is settled."""
+    """Counts the lines of one signature, subject and source. Lines to keep are `Line` until their block is settled."""
 
     __slots__ = (
         "_compact",
@@ -82,7 +82,7 @@ class SignatureCounter:
         return Histogram.joined(Histogram(bytes(self._spans)).spans(), MINUTE_US)
 
     def measure(self, match: Match, count: int) -> None:
-        """Take in the numbers of so many lines in the same words."""
+        """Count the numbers of `count` lines with the same text."""
         if not self._measured:
             return
         for field, value in match.measures:
@@ -126,7 +126,7 @@ class SignatureCounter:
             yield self.line
 
     def settle(self, seen: Iterator[KeptLine]) -> None:
-        """What the waiting lines are, in the same order."""
+        """Replace the waiting lines by `seen`, which has them in the same order."""
         self.firsts = [(rank, next(seen) if isinstance(line, tuple) else line) for rank, line in self.firsts]
         if self.line is not None:
             self.last, self.line = next(seen), None
@@ -138,14 +138,14 @@ class SignatureCounter:
 
 
 Known = tuple[SignatureCounter, Match]
-"""What a text is counted with, and what was found in it."""
+"""The counter of a text, and its match."""
 
 
 MAX_COUNTERS = 20_000
-"""Where a part has more counts than this, it lets go of them as rows."""
+"""Number of counters of a part above which they are turned into rows."""
 
 _MAX_KNOWN_BYTES = 8 << 20
-_BYTES_PER_TEXT = 400  # what Python takes for a text and what was found in it, roughly
+_BYTES_PER_TEXT = 400  # estimated memory of a remembered text beside its bytes
 
 
 class LogSource:
@@ -180,7 +180,7 @@ class LogSources:
 
     @property
     def full(self) -> bool:
-        """Whether it is time to let go of what was counted."""
+        """Whether there are so many counters that they should be turned into rows."""
         return self._counted > MAX_COUNTERS
 
     def of(self, process: ProcessRef) -> LogSource:
@@ -188,7 +188,7 @@ class LogSources:
         return self._now.get(process) or self.named(process, "")
 
     def named(self, process: ProcessRef, name: str) -> LogSource:
-        """From here on, this process is the server of that name."""
+        """A new source of this process, which is the server of that name from here on."""
         source = self._now[process] = LogSource(process, name)
         self._all.append(source)
         return source
@@ -206,14 +206,14 @@ class LogSources:
         return counter
 
     def remember(self, source: LogSource, text: bytes, counter: SignatureCounter, match: Match) -> None:
-        """Remember a text: repeated lines are the rule."""
+        """Remember the counter of a text, as most lines are repeated."""
         if self._known_bytes <= _MAX_KNOWN_BYTES:
             self._known_bytes += len(text) + _BYTES_PER_TEXT
             source.known_texts[text] = len(self.known)
             self.known.append((counter, match))
 
     def settled(self) -> None:
-        """The lines of a block are counted and kept. Where too many texts are known, others get their turn."""
+        """End a block. If too many texts are remembered, forget all of them."""
         self.touched.clear()
         if self._known_bytes > _MAX_KNOWN_BYTES:
             self._forget()
@@ -249,7 +249,7 @@ def _hit(source: HitSource, counter: SignatureCounter) -> HitRow:
 CONTEXT = 128 * 1024
 """Bytes before a part that its scan may read, and keeps of each block for the next."""
 
-_EXCERPT = 512
+_KEPT_BYTES = 512
 
 Mark = tuple[str, ProcessRef, Line, int | None]
 """A built-in signature: its name, the process, the line, and the server's own stamp."""
@@ -275,7 +275,7 @@ class LogBlock:
         self.events: list[Event] = []
 
     def context(self) -> bytes:
-        """What the next block may read of this one and those before it."""
+        """The last bytes of this block and those before it, which the scan of the next one may read."""
         text = self.text
         return (self.before + text)[-CONTEXT:] if len(text) < CONTEXT else text[-CONTEXT:]
 
@@ -301,8 +301,8 @@ class LogBlock:
         kept = []
         for (offset, us, zoned, fields), number in zip(lines, numbers, strict=True):
             begin = offset - self.base
-            stop = self.text.find(b"\n", begin, begin + _EXCERPT)
-            end = begin + _EXCERPT if stop < 0 else stop
+            stop = self.text.find(b"\n", begin, begin + _KEPT_BYTES)
+            end = begin + _KEPT_BYTES if stop < 0 else stop
             text = self.text[begin:end].rstrip(b"\r").decode(errors="replace")
             kept.append(KeptLine(us, zoned, number, offset, text, fields))
         return kept

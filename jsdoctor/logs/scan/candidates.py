@@ -1,4 +1,4 @@
-"""The lines of a block that may tell something, found without looking at most of the others."""
+"""Finds the lines of a block that may have a signature, without reading most of the others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _AT_ONCE = (*STARTS, *BEGINNINGS)
 
 
 def candidates(block: bytes, loud: CandidateLines, quiet: Sequence[Search], find: Finder) -> list[int]:
-    """Where these lines are, but for single ones: any offset in each, some more than once, in no order.
+    """Offsets in these lines, in no order and some lines more than once; without those in `loud.single`.
 
     Four lines in five of a debug log are quiet, and few literals count there, so that these are searched one by one,
     which is many times as fast.
@@ -33,7 +33,7 @@ def candidates(block: bytes, loud: CandidateLines, quiet: Sequence[Search], find
 
 
 def begins_at_once(block: bytes) -> bool:
-    """Whether a block begins with what else begins a line, and would be found by the line break before it."""
+    """Whether a block begins with a literal that is otherwise found by the line break before it."""
     return block.startswith(_AT_ONCE)
 
 

@@ -28,7 +28,7 @@ Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
 LENGTH = 28
-"""Of a stamp with the bracket of the level behind it."""
+"""Length in bytes of a stamp with the bracket of the level behind it."""
 
 BEFORE = 16
 """Bytes before a stamp that are read with it."""
@@ -88,7 +88,7 @@ class StampWords(NamedTuple):
         return right
 
     def of(self, chosen: NDArray[np.bool_] | Ints) -> StampWords:
-        """Some of them."""
+        """The chosen ones."""
         return StampWords(*[word[chosen] for word in self])
 
     def level(self) -> Words:
@@ -96,7 +96,7 @@ class StampWords(NamedTuple):
         return self.last >> np.uint64(32)
 
     def microseconds(self, block: bytes, stamps: Ints) -> tuple[Ints, NDArray[np.bool_]]:
-        """Times that they tell, and which of them are times at all. `stamps` is where they stand."""
+        """The times of the stamps, and which of them are valid. `stamps` are their positions."""
         time, rest = (
             self.time * 10 + (self.time >> 8),
             self.rest * 10 + (self.rest >> 8),
@@ -148,9 +148,9 @@ def concatenated(pieces: list[StampWords]) -> StampWords:
 
 
 _ALONE = LENGTH  # a stamp at a column below this cannot stand behind another one
-_COLUMNS = 4
-_ODD_LINES = 2000
-_RUN = 4
+_MAX_COLUMNS, _TRIED_LINES = 4, 20
+_MAX_SINGLE_LINES = 2000
+_MIN_RUN = 4
 """Number of candidate lines in a row that are searched as one text; fewer are searched one by one."""
 
 _WHICH_BYTE = np.uint64(0x0001020304050607)
@@ -184,7 +184,7 @@ class BlockClock:
         return numbers
 
     def loud(self, singly: bool, openings: Sequence[bytes]) -> CandidateLines:
-        """All lines but those that a server logged at DBG or TRC, as far as that is seen at a glance.
+        """All lines except those whose header shows at once that a server logged them at DBG or TRC.
 
         Those with one of the `openings` between level and message, of eight bytes each, are loud whatever their level.
         `singly`: all of them one by one, which is faster where many are repeated.
@@ -203,14 +203,14 @@ class BlockClock:
             return CandidateLines([(0, len(self._block))], (), len(lines), whole)
         firsts = np.append(0, np.flatnonzero(np.diff(lines) != 1) + 1)
         lengths = np.diff(firsts, append=len(lines))
-        long = lengths >= _RUN
+        long = lengths >= _MIN_RUN
         begins = self._starts[lines[firsts[long]]].tolist()
         ends = self._ends[lines[(firsts + lengths - 1)[long]]].tolist()
         single = lines[np.repeat(~long, lengths)].tolist()
         return CandidateLines(list(zip(begins, ends, strict=True)), single, len(lines), whole)
 
     def lines_of(self, single: Sequence[int], positions: Sequence[int]) -> FoundLines:
-        """The lines of these numbers and offsets, each once and in order. Too far into a long line is not looked."""
+        """The lines with these numbers or positions, each once and in order; positions behind `LINE_CAP` not."""
         where = np.asarray(positions, np.int64)
         lines = np.searchsorted(self._starts, where, side="right") - 1
         wanted = np.zeros(self.lines, bool)
@@ -288,7 +288,7 @@ def _find_stamps(block: bytes, raw: NDArray[np.uint8], starts: Ints, ends: Ints)
     fitting = ends - starts >= LENGTH
     rest, ends = starts[fitting], ends[fitting]
     result: list[tuple[Ints, Ints, StampWords]] = []
-    for _ in range(_COLUMNS):
+    for _ in range(_MAX_COLUMNS):
         column = _next_column(block, rest)
         if column is None:
             break
@@ -301,7 +301,7 @@ def _find_stamps(block: bytes, raw: NDArray[np.uint8], starts: Ints, ends: Ints)
             break
         result.append((rest[fits], where[fits], words.of(fits)))
         rest, ends = rest[~fits], ends[~fits]
-    if len(rest) > _ODD_LINES:
+    if len(rest) > _MAX_SINGLE_LINES:
         return _by_slashes(block, raw, starts)
     odd = [(line, column) for line in rest.tolist() if (column := _column(block, line)) >= 0]
     if odd or not result:
@@ -318,7 +318,7 @@ def _find_stamps(block: bytes, raw: NDArray[np.uint8], starts: Ints, ends: Ints)
 
 
 def _next_column(block: bytes, rest: Ints) -> int | None:
-    for line in rest[:20].tolist():
+    for line in rest[:_TRIED_LINES].tolist():
         column = _column(block, line)
         if 0 <= column < _ALONE:
             return column
@@ -330,6 +330,7 @@ def _column(block: bytes, line: int) -> int:
 
 
 def _by_slashes(block: bytes, raw: NDArray[np.uint8], starts: Ints) -> tuple[Ints, Ints, StampWords]:
+    """As `_find_stamps`, by the slashes of dates."""
     result = np.flatnonzero(raw == ord("/")) - 4
     result = result[(result >= 0) & (result + LENGTH <= len(raw))]
     result = result[raw[result + 7] == ord("/")]

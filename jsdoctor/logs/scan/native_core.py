@@ -64,17 +64,17 @@ class NativeScanner(Protocol):
 
     @property
     def lines(self) -> int:
-        """Its lines."""
+        """The number of lines."""
         ...
 
     @property
     def long_lines(self) -> int:
-        """Those of which not all was looked at."""
+        """The number of lines of which not all was read."""
         ...
 
     @property
     def full(self) -> bool:
-        """Whether it is time to let go of what was counted."""
+        """Whether there are so many counts that they should be turned into rows."""
         ...
 
     def block(self, block: bytes, base: int, before: int, host: ScanHost, /) -> None:
@@ -86,11 +86,11 @@ class NativeScanner(Protocol):
         ...
 
     def segments(self) -> list[Segment]:
-        """In the order in which they begin."""
+        """The segments, in the order in which they begin."""
         ...
 
     def runs(self, sources: list[bytes], /) -> list[tuple[str, int, bytes]]:
-        """Let go of all counts: key and time of the first hit of each run, and the run; see `hit_runs.hits_of`.
+        """Remove all counts: key and time of the first hit of each run, and the run; see `hit_runs.hits_of`.
 
         `sources` are the packed `HitSource`s, by number.
         """
@@ -153,13 +153,17 @@ def hit_groups(kept: int) -> NativeGroups:
 
 @lru_cache(maxsize=2)
 def _signatures(matcher: Matcher) -> object:
-    described = [_described(signature) for signature in matcher.ordered() if signature.name != FATAL]
+    descriptions = [_description(signature) for signature in matcher.ordered() if signature.name != FATAL]
     return _core.required().Signatures(
-        described, list(matcher.searched), [*STARTS, *BEGINNINGS], list(matcher.quiet_literals), list(matcher.openings)
+        descriptions,
+        list(matcher.searched),
+        [*STARTS, *BEGINNINGS],
+        list(matcher.quiet_literals),
+        list(matcher.openings),
     )
 
 
-def _described(signature: Signature) -> Description:
+def _description(signature: Signature) -> Description:
     fields = [(field, field in SUBJECT_FIELDS, field == "reason") for field in signature.fields]
     server = signature.source is not LineOrigin.CLIENT
     name, levels = signature.name, list(signature.levels)
@@ -221,8 +225,8 @@ class NativeScan(PartScan):
         self._native.block(block.text, block.base, self._row.lines, host)
         return _NativeLines(self._native, self._keys)
 
-    def _counts(self, at_end: bool) -> Iterator[Row]:
-        yield from super()._counts(at_end)
+    def _count_rows(self, at_end: bool) -> Iterator[Row]:
+        yield from super()._count_rows(at_end)
         if at_end or self._native.full:
             part = self._part
             sources = [
@@ -234,7 +238,7 @@ class NativeScan(PartScan):
 
     def source_of(self, prefix: bytes) -> int:
         """See `ScanHost`."""
-        source = self._by_prefix.get(prefix) or self._of_prefix(prefix)
+        source = self._by_prefix.get(prefix) or self._plain_source(prefix)
         if source is None:
             return -1
         number = self._source_numbers.setdefault(source, len(self._numbered))
@@ -269,7 +273,7 @@ class NativeScan(PartScan):
         return not self._by_prefix, len(block.skip) > skipped, len(block.cuts)
 
     def _read_plain(self, block: LogBlock, begin: int, end: int, stamp: int, us: int, source: LogSource) -> bool:  # noqa: PLR0917
-        """A line with nothing but a process id before the stamp; False when no level follows that."""
+        """Read a line with at most a process id before the stamp. Returns False if no level follows the stamp."""
         text = block.text[stamp + STAMP_BYTES : min(end, stamp + TEXT_END)]
         number = source.known_texts.get(text)
         if number is None:

@@ -30,7 +30,7 @@ from jsdoctor.model.log import DATED_US, ORDER_US
 from jsdoctor.model.log_scan import LogEvent, Part, Row
 
 LOOKBACK = 16 * 1024
-"""A line without a time has that of the nearest line before it within so many bytes."""
+"""A line without a time has that of the nearest line before it within this number of bytes."""
 
 
 class LineTimes:
@@ -80,7 +80,7 @@ class LineTimes:
         return self._dated if self._dated.offset >= here - LOOKBACK else None
 
     def _search_back(self, block: LogBlock, here: int, section: str | None) -> None:
-        """Look for the nearest line with a time among those that were not searched yet."""
+        """Find the nearest line with a time before `here`, and keep it; lines that were searched before are skipped."""
         lowest = max(here - LOOKBACK, self._searched_to, block.base - len(block.before), 0)
         text = block.between(lowest, here)
         whole = not lowest or lowest == self._searched_to or block.between(lowest - 1, lowest) in {b"", b"\n"}
@@ -104,14 +104,14 @@ class LineTimes:
 
 
 BLOCK = 4 << 20
-"""Bytes of text that are best given to a scan at a time."""
+"""Number of bytes of text that are given to a scan at a time."""
 
 EXCERPT_BYTES = 256 * 1024
 """In a file no larger than this a message needs no header to be a server's: people cut them off."""
 
 TEXT_END = STAMP_BYTES + TEXT_CAP + 64
 """This many bytes from the start of a stamp contain the message of a line."""
-_QUOTED_COUNTED = 1000
+_MAX_QUOTED = 1000
 
 
 class PartReader(Protocol):
@@ -148,7 +148,7 @@ class PartScan:
         self._part, self._matcher, self._sink = part, matcher, sink
         self._year = year_of(part.mtime_us)
         self._process_keys = ProcessKeys(self._year)
-        self._excerpt = part.size <= EXCERPT_BYTES
+        self._is_excerpt = part.size <= EXCERPT_BYTES
         self._row = PartRow(part, section=None if part.start else "", wrapping=part.form)
         self._processes = Processes(part)
         self._context, self._expected = context, -1
@@ -166,11 +166,11 @@ class PartScan:
             survey(self._row, list(lines_below(text[: WINDOW + LINE_CAP], WINDOW - base)), self._year)
         lines = self._read_block(block)
         rows = self._settle(block, lines)
-        self._join(block, lines, section)
+        self._join_segments(block, lines, section)
         self._row.lines += lines.lines
         self._row.long_lines += lines.long_lines
         self._context, self._expected = block.context(), base + len(text)
-        yield from self._counts(at_end=False)
+        yield from self._count_rows(at_end=False)
         yield from rows
 
     def finish(
@@ -184,10 +184,10 @@ class PartScan:
         self._row.steps, self._row.read = self._processes.steps, read
         yield row(part, PART, part.name, (0, part.start), self._row)
         yield from self._processes.rows()
-        yield from self._counts(at_end=True)
+        yield from self._count_rows(at_end=True)
 
-    def _counts(self, at_end: bool) -> Iterator[Row]:
-        """What was counted: at the end, or where it is time to let go of it."""
+    def _count_rows(self, at_end: bool) -> Iterator[Row]:
+        """The counts as rows: at the end, or if there are too many."""
         if at_end or self._sources.full:
             yield from self._sources.rows()
 
@@ -205,11 +205,14 @@ class PartScan:
             first += len(line) + 1
         return kept
 
-    def _join(self, block: LogBlock, lines: BlockLines, section: str | None) -> None:
+    def _join_segments(self, block: LogBlock, lines: BlockLines, section: str | None) -> None:
         """Add the block's segments to the processes. `section` is the one that its first line stands in."""
         segments = lines.segments([cut.at for cut in block.cuts], block.skip, self._process_keys)
         self._processes.join(
-            segments, block.cuts, section, lambda at: self._kept(block, [(block.base + at, None, False, ())], lines)[0]
+            segments,
+            block.cuts,
+            section,
+            lambda at: self._kept_lines(block, [(block.base + at, None, False, ())], lines)[0],
         )
         for segment in segments:
             low, high = self._row.native or (segment.lowest_us, segment.highest_us)
@@ -246,7 +249,7 @@ class PartScan:
         source = None
         if lines.us[begin] is not None:
             prefix = text[lines.begins[begin] : lines.stamps[begin]]
-            source = self._by_prefix.get(prefix) or self._of_prefix(prefix)
+            source = self._by_prefix.get(prefix) or self._plain_source(prefix)
         if source is None:
             for line in filter(may_match, range(begin, end)):
                 self._read_line(block, lines.begins[line], lines.ends[line])
@@ -295,7 +298,7 @@ class PartScan:
         return begin + len(texts)
 
     def _read_message(self, block: LogBlock, text: bytes, source: LogSource, begin: int, native_us: int | None) -> bool:
-        """A line with nothing but a process id before the stamp; False when no level follows that."""
+        """Read a line with at most a process id before the stamp. Returns False if no level follows the stamp."""
         message = self._matcher.known.get(text) or self._matcher.match_native(text)
         if message is not None and message.matches:
             offset, us = block.base + begin, self._times.utc([native_us])[0]
@@ -306,8 +309,8 @@ class PartScan:
                 self._sources.remember(source, text, counter, message.matches[0])
         return message is not None
 
-    def _of_prefix(self, prefix: bytes) -> LogSource | None:
-        """The process of a line with nothing but a process id, or nothing at all, before the stamp."""
+    def _plain_source(self, prefix: bytes) -> LogSource | None:
+        """The source of a line with at most a process id before the stamp, which it remembers; None for other lines."""
         pid = PID.fullmatch(prefix)
         if pid is None:
             return None
@@ -316,7 +319,7 @@ class PartScan:
         return source
 
     def _read_line(self, block: LogBlock, begin: int, end: int) -> None:
-        """A line of any form."""
+        """Read a line of any form: the header of a section, or a line that is counted if it has a signature."""
         raw = block.text[begin : min(end, begin + LINE_CAP)]
         name = section_name(raw)
         if name is not None:
@@ -328,12 +331,12 @@ class PartScan:
         if line.kind in {"docker", "cri"} and is_partial(block.line_before(begin)):
             return
         matches = self._matcher.match(line.server, line.level, line.text)
-        if self._excerpt and not line.server and not matches and self._matcher.opening(line.text):
+        if self._is_excerpt and not line.server and not matches and self._matcher.opening(line.text):
             line = line._replace(server=True)
             matches = self._matcher.match(True, line.level, line.text)
         if matches:
             self._count_line(block, line, matches, begin)
-        elif not line.server and self._row.quoted < _QUOTED_COUNTED and self._matcher.quoted(line.text):
+        elif not line.server and self._row.quoted < _MAX_QUOTED and self._matcher.quoted(line.text):
             self._row.quoted += 1
 
     def _count_line(self, block: LogBlock, line: LogLine, matches: tuple[Match, ...], begin: int) -> None:
@@ -389,13 +392,13 @@ class PartScan:
         return self._sources.named(source.process, fields[0][1])
 
     def _settle(self, block: LogBlock, clock: BlockLines) -> list[Row]:
-        """Keep the lines of this block that are to be kept, and pass events on. Returns the rows of its marks."""
+        """End a block: keep the text of lines, and pass events to the sink. Returns the rows of its marks."""
         changed = self._sources.touched
         changed.update(dict.fromkeys(self._repeats.count(self._sources.known)))
         lines = [line for counter in changed for line in counter.waiting()]
         lines.extend(line for _, _, line, _ in block.marks)
         lines.extend(line for _, _, line, _ in block.events)
-        kept = iter(self._kept(block, lines, clock))
+        kept = iter(self._kept_lines(block, lines, clock))
         for counter in changed:
             counter.settle(kept)
         self._sources.settled()
@@ -408,7 +411,7 @@ class PartScan:
             self._sink([log_event(self._part, event, next(kept)) for event in block.events])
         return rows
 
-    def _kept(self, block: LogBlock, lines: list[Line], clock: BlockLines) -> list[KeptLine]:
+    def _kept_lines(self, block: LogBlock, lines: list[Line], clock: BlockLines) -> list[KeptLine]:
         numbers = clock.numbers([line[0] - block.base for line in lines])
         return block.kept(lines, [self._row.lines + number for number in numbers])
 
@@ -422,7 +425,7 @@ class RepeatedLines:
         self._offsets: list[int] = []
 
     def add(self, texts: Iterable[int], us: Iterable[int], offsets: Iterable[int]) -> None:
-        """More of them."""
+        """Add lines, by column."""
         self._texts.extend(texts)
         self._us.extend(us)
         self._offsets.extend(offsets)

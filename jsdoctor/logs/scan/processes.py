@@ -11,10 +11,10 @@ from jsdoctor.logs.scan.time_segments import GAP_US, STEP_US, Jump, TimeSegment
 from jsdoctor.model.log_scan import Part, Row
 
 STEPS_KEPT = 200
-"""A file whose time goes back more often mixes indistinguishable servers; its steps are not reported."""
+"""Maximum number of steps of a file. If there are more, it mixes servers, and no step is reported."""
 
 GAPS_KEPT = 20
-"""Of each process of a part."""
+"""Maximum number of gaps kept of each process of a part, the longest."""
 
 
 class Cut(NamedTuple):
@@ -26,7 +26,7 @@ class Cut(NamedTuple):
 
 
 class Processes:
-    """The processes of one part so far. `see` gives the line at an offset of the block."""
+    """The processes of one part so far. `keep` gives the line at an offset of the block."""
 
     def __init__(self, part: Part) -> None:
         self._part = part
@@ -39,7 +39,11 @@ class Processes:
         self.steps = 0
 
     def join(
-        self, segments: Sequence[TimeSegment], cuts: Sequence[Cut], section: str | None, see: Callable[[int], KeptLine]
+        self,
+        segments: Sequence[TimeSegment],
+        cuts: Sequence[Cut],
+        section: str | None,
+        keep: Callable[[int], KeptLine],
     ) -> None:
         """Add a block's segments. `section` is the one that its first line stands in."""
         sections = [section]
@@ -49,17 +53,17 @@ class Processes:
         for segment in segments:
             process = ProcessRef(sections[segment.cut], *segment.process)
             started = begun[segment.cut] == process
-            self._add(process, segment, started, see)
+            self._add(process, segment, started, keep)
             if started:
                 begun[segment.cut] = None
         self._begun = begun[-1]
 
-    def _add(self, process: ProcessRef, segment: TimeSegment, started: bool, see: Callable[[int], KeptLine]) -> None:
+    def _add(self, process: ProcessRef, segment: TimeSegment, started: bool, keep: Callable[[int], KeptLine]) -> None:
         known = self._open.get(process)
         if known is None or started:
             if known is not None:
                 self._done.append(known)
-            first = see(segment.first_at)
+            first = keep(segment.first_at)
             known = SegmentRow(
                 process,
                 self._part.start,
@@ -73,33 +77,33 @@ class Processes:
             )
             self._open[process] = known
         else:
-            self._jump(process, Jump(segment.first_at, known.last_us, segment.first_us), see)
-        known.last_us, known.last_at = segment.last_us, see(segment.last_at).offset
+            self._jump(process, Jump(segment.first_at, known.last_us, segment.first_us), keep)
+        known.last_us, known.last_at = segment.last_us, keep(segment.last_at).offset
         known.lines += segment.lines
         known.highest_us = max(known.highest_us, segment.highest_us)
         for jump in (*segment.steps, *segment.gaps):
-            self._jump(process, jump, see)
+            self._jump(process, jump, keep)
 
-    def _jump(self, process: ProcessRef, jump: Jump, see: Callable[[int], KeptLine]) -> None:
+    def _jump(self, process: ProcessRef, jump: Jump, keep: Callable[[int], KeptLine]) -> None:
         moved = jump.after_us - jump.before_us
         if moved <= -STEP_US:
             self.steps += 1
             if len(self._kept_steps) <= STEPS_KEPT:
-                self._kept_steps.append(self._row(process, jump, see))
+                self._kept_steps.append(self._row(process, jump, keep))
         elif moved >= GAP_US:
             gaps = self._gaps.setdefault(process, [])
             if len(gaps) < GAPS_KEPT:
-                row = self._row(process, jump, see)
+                row = self._row(process, jump, keep)
                 heapq.heappush(gaps, (moved, -row.seen.offset, row))
             elif moved > gaps[0][0]:
-                row = self._row(process, jump, see)
+                row = self._row(process, jump, keep)
                 heapq.heapreplace(gaps, (moved, -row.seen.offset, row))
 
-    def _row(self, process: ProcessRef, jump: Jump, see: Callable[[int], KeptLine]) -> JumpRow:
-        return JumpRow(process, self._part.start, jump.before_us, jump.after_us, see(jump.offset))
+    def _row(self, process: ProcessRef, jump: Jump, keep: Callable[[int], KeptLine]) -> JumpRow:
+        return JumpRow(process, self._part.start, jump.before_us, jump.after_us, keep(jump.offset))
 
     def rows(self) -> Iterator[Row]:
-        """Everything, at the end of the part."""
+        """All segments, steps and gaps, at the end of the part."""
         part = self._part
         for segment in (*self._done, *self._open.values()):
             yield row(part, SEGMENT, part.name, (segment.first_us, segment.first.offset), segment)

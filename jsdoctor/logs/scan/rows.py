@@ -162,7 +162,7 @@ _T = TypeVar("_T")
 
 
 def row(part: Part, analysis: str, key: str, at: tuple[int, int], value: object) -> Row:
-    """A row of a part; `at` is its time and its place, which give the order."""
+    """A row of a part; `at` is its time and its position, which give the order."""
     return Row(part.series, analysis, key, *at, _encoder.encode(value))
 
 
@@ -178,7 +178,7 @@ def read(kind: type[_T], value: bytes) -> _T:
 
 
 _RUN_BYTES = 16 << 10
-"""A run ends behind the hit that exceeds so many bytes: of each run of a log one is in memory while they are merged."""
+"""A run ends when it has more bytes than this: while runs are merged, the hits of each open one are in memory."""
 
 
 class HitSignature(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -250,7 +250,7 @@ class FoundHit(msgspec.Struct, array_like=True, gc=False):
         return 1 if isinstance(self.hit.lines, _OneLine) else self.hit.lines.count
 
     def row(self) -> HitRow:
-        """All of it."""
+        """The hit as a row of its own."""
         lines, us, zoned = self.hit.lines, self.hit.first_us, self.source.zoned
         subject = tuple(zip(self.signature.fields, self.hit.subject, strict=True))
         if isinstance(lines, _RunLines):
@@ -303,7 +303,7 @@ class _RunWriter:
                 tuple(value for _, value in hit.subject),
                 first_us,
                 self._sources.setdefault(hit.source, len(self._sources)),
-                _lines(hit),
+                _run_lines(hit),
             )
         )
         self._hits.append(msgspec.Raw(packed))
@@ -316,7 +316,7 @@ class _RunWriter:
         return Row(part.series, HIT, key, first_us, part.start, _encoder.encode(run))
 
 
-def _lines(hit: HitRow) -> _OneLine | _RunLines:
+def _run_lines(hit: HitRow) -> _OneLine | _RunLines:
     if hit.count > 1 or hit.source.zoned is None:
         return _RunLines(hit.count, hit.minutes, hit.measures, hit.firsts, hit.last)
     seen = hit.firsts[0]

@@ -16,14 +16,15 @@ from jsdoctor.logs.scan.candidates import begins_at_once
 from jsdoctor.model.rule import Signature
 
 MAX_KEPT_BYTES = 32 << 20
-"""Of one file no more is kept; further lines are counted."""
+"""Maximum number of bytes kept of one file; further lines are counted."""
 
 MAX_KEPT_IN_ALL_BYTES = 192 << 20
-"""Of all files together. A bundle may unpack to 512 MiB."""
+"""Maximum number of bytes kept of all files together. A bundle may unpack to 512 MiB."""
 
-_CONTINUED = 50
+_MAX_CONTINUED = 50
 _QUIET = re.compile(rb"\[(?:TRC|DBG)\] |\"(?:level|severity|lvl)\" ?: ?\"(?:trace|debug)", re.IGNORECASE)
 _QUIET_WITHIN = 400
+_NEWLINE = ord("\n")
 _LEFT_OUT = b"[text left out]"
 _LOUD = re.compile(
     rb"\b(?:WRN|ERR|FTL|WARN|WARNING|ERROR|FATAL|PANIC|CRITICAL)\b|^panic: |^goroutine |^Traceback "
@@ -34,7 +35,7 @@ _TIME = re.compile(rb"^[^\n]{0,80}?(\d\d:\d\d):(\d\d)", re.MULTILINE)
 
 
 class LineSelection:
-    """Takes a file block by block, each of whole lines, and keeps what is worth it in `text`."""
+    """Takes a file block by block, each of whole lines, and keeps the selected lines in `text`."""
 
     def __init__(self, matcher: Matcher, room: int | None = None, year: int = 1970) -> None:
         self._matcher, self._year = matcher, year
@@ -55,16 +56,16 @@ class LineSelection:
         if not block:
             return
         starts = {0} if not self.lines else set()
-        starts.update(self._known(block), (_line_start(block, match.start()) for match in _LOUD.finditer(block)))
+        starts.update(self._with_words(block), (_line_start(block, match.start()) for match in _LOUD.finditer(block)))
         starts.update(self._dated_changes(block))
         last = _line_start(block, len(block) - 1)
-        for start in sorted(_with_continued(block, starts)):
+        for start in sorted(_with_indented(block, starts)):
             self._keep(block[start : _line_end(block, start)])
         self._last = b"" if last in starts else block[last:]
         self.lines += block.count(b"\n") + (not block.endswith(b"\n"))
 
     def finish(self) -> None:
-        """The file ends here."""
+        """End the file: keep its last line."""
         if self._last:
             self._keep(self._last)
             self._last = b""
@@ -78,9 +79,9 @@ class LineSelection:
         self.kept += 1
 
     def _without_payload(self, line: bytes) -> bytes:
-        """The line without the text of debug and trace, which quotes payloads and logins of clients.
+        """The line; at debug and trace without its text, which quotes payloads and logins of clients.
 
-        The text stays where it is one that a rule wants.
+        The text stays if a rule has a signature for it.
         """
         if not _QUIET.search(line, 0, _QUIET_WITHIN):
             return line
@@ -93,20 +94,23 @@ class LineSelection:
             return line[: -len(reported.text)] + _LEFT_OUT
         return _LEFT_OUT
 
-    def _known(self, block: bytes) -> Iterator[int]:
+    def _with_words(self, block: bytes) -> Iterator[int]:
         """Where lines begin that have the words of a signature."""
         find, position, end = self._matcher.finder(block), 0, len(block)
         if begins_at_once(block):
             yield 0
         while position >= 0 and (result := find(max(position - 1, 0), end)) >= 0:
-            start = _line_start(block, result + (block[result] == 10))
+            start = _line_start(block, result + (block[result] == _NEWLINE))
             yield start
             position = _line_end(block, max(start, result))
             if position >= end:
                 return
 
     def _dated_changes(self, block: bytes) -> Iterator[int]:
-        """Where the minute changes or the time goes back: that line and the dated one before it."""
+        """Where the minute changes or the time goes back: that line and the dated one before it.
+
+        If the one before is in an earlier block, it is kept at once.
+        """
         before = -1
         for match in _TIME.finditer(block):
             minute, second = match.groups()
@@ -145,12 +149,12 @@ def _line_end(block: bytes, offset: int) -> int:
     return block.find(b"\n", offset) + 1 or len(block)
 
 
-def _with_continued(block: bytes, starts: set[int]) -> set[int]:
-    """With the indented lines that follow, as those of a stack trace do."""
+def _with_indented(block: bytes, starts: set[int]) -> set[int]:
+    """The starts, with those of the indented lines that follow, as in a stack trace."""
     continued: set[int] = set()
     for start in starts:
         position = _line_end(block, start)
-        for _ in range(_CONTINUED):
+        for _ in range(_MAX_CONTINUED):
             if block[position : position + 1] not in (b" ", b"\t"):
                 break
             continued.add(position)

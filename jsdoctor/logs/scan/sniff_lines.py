@@ -1,4 +1,4 @@
-"""The first and last lines of a file, read whole: they tell its wrapping, its times, and who wrote it."""
+"""Reads the first and last lines of a file whole, for its wrapping, its times, and who wrote it."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _OWN_HEADER = re.compile(
 
 
 def survey(row: PartRow, lines: list[bytes], year: int) -> None:
-    """Add what these lines tell to the row of their part."""
+    """Add levels, wrapping, zone and spans of these lines to the row of their part."""
     levels = _levels_of_own(lines)
     if levels is None:
-        _read_all(row, lines, year)
+        _read_one_by_one(row, lines, year)
         return
     row.surveyed_server += len(levels)
     row.levels.extend(level for level in dict.fromkeys(levels) if level not in row.levels)
@@ -45,7 +45,7 @@ def _levels_of_own(lines: list[bytes]) -> list[str] | None:
     return [level.decode() for level in result]
 
 
-def _read_all(row: PartRow, lines: list[bytes], year: int) -> None:
+def _read_one_by_one(row: PartRow, lines: list[bytes], year: int) -> None:
     for raw in lines:
         if raw[:1] == b"[" and (header := stamped_header(raw[:LINE_CAP])) is not None and not header.start:
             row.surveyed_server += 1  # a server's own header: no wrapping, and the clock reads its time
@@ -77,7 +77,7 @@ def note_time(row: PartRow, line: LogLine) -> None:
 
 
 def widened(span: Span | None, us: int) -> Span:
-    """A span of times that has this one too."""
+    """The span, widened to include this time."""
     return (us, us) if span is None else (min(span[0], us), max(span[1], us))
 
 

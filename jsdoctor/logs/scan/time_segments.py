@@ -9,10 +9,10 @@ from typing import NamedTuple, Protocol
 from jsdoctor.logs.lines.line import HEADER_WITHIN, unwrap_prefix
 
 STEP_US = 250_000
-"""Time that goes back by less between two lines is taken for two threads that logged at once."""
+"""Minimum time by which a clock goes back in a step; less is due to two threads that logged at once."""
 
 GAP_US = 60_000_000
-"""A process that logs nothing for so long leaves a gap worth telling."""
+"""Minimum length of a gap: a process logged nothing for this time."""
 
 ProcessKey = tuple[str, int | None]
 """The process of a line: the name in its wrapping, and the process id."""
@@ -57,9 +57,9 @@ class FoundLines(NamedTuple):
 
 
 class CandidateLines(NamedTuple):
-    """What of a block may hold more than a message of a server's DBG or TRC.
+    """The lines of a block that are not messages of a server at DBG or TRC.
 
-    `runs` are ranges of whole lines to be searched, `single` the numbers, from 0, of lines to be looked at one by one;
+    `runs` are ranges of whole lines to be searched, `single` the numbers, from 0, of lines to be read one by one;
     `lines` is how many there are in all. `whole`: no line is quiet.
     """
 
@@ -70,7 +70,7 @@ class CandidateLines(NamedTuple):
 
 
 class BlockLines(Protocol):
-    """The lines of a block and their stamps. `long_lines` are those of which not all is looked at."""
+    """The lines of a block and their stamps. `long_lines` are those of which not all is read."""
 
     lines: int
     long_lines: int

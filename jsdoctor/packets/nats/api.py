@@ -11,10 +11,10 @@ from jsdoctor.model.subjects import api_operation
 from jsdoctor.packets.nats.identity import shortened, text
 from jsdoctor.packets.nats.publishing import PubAckError, status
 
-_WAITING = 5_000
-_KINDS = 100
-_NO_RESPONDERS = 503
-_MAX = 200
+_MAX_WAITING = 5_000
+_MAX_KINDS = 100
+_FIRST_ERROR, _NO_RESPONDERS = 400, 503
+_MAX_TEXT = 200
 
 
 class _Answer(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ class ApiTally:
     def requested(self, subject: bytes, reply: bytes) -> None:
         """Add one request that expects a response."""
         self._requests += 1
-        if len(self.waiting) >= _WAITING:
+        if len(self.waiting) >= _MAX_WAITING:
             self.waiting.popitem(last=False)
         self.waiting[reply] = subject
 
@@ -45,7 +45,7 @@ class ApiTally:
         self.failures.replied(at_ns, self.waiting.pop(inbox, b""), headers, payload)
 
     def traffic(self) -> ApiTraffic:
-        """All of it."""
+        """The totals of the connection."""
         return ApiTraffic(self._requests, len(self.waiting), self.failures.all())
 
 
@@ -53,29 +53,30 @@ class ApiFailureTally:
     """Requests of one connection that failed, by operation and reason."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, int], ApiFailure] = {}
+        self._failures: dict[tuple[str, int], ApiFailure] = {}
 
     def replied(self, at_ns: int, subject: bytes, headers: bytes, payload: bytes) -> None:
-        """The reply to a request with that subject, or the beginning of a long one."""
-        if headers and (line := status(headers))[0] >= 400:
-            self._failed(at_ns, subject, PubAckError(line[0], 0, text(line[1])))
+        """Count the reply to a request if it is an error. The beginning of a long reply is enough."""
+        code, words = status(headers)
+        if code >= _FIRST_ERROR:
+            self._count(at_ns, subject, PubAckError(code, 0, text(words)))
             return
         try:
-            answer = _DECODER.decode(payload)
+            reply = _DECODER.decode(payload)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return
-        if answer.error is not None:
-            self._failed(at_ns, subject, answer.error)
+        if reply.error is not None:
+            self._count(at_ns, subject, reply.error)
 
-    def _failed(self, at_ns: int, subject: bytes, error: PubAckError) -> None:
+    def _count(self, at_ns: int, subject: bytes, error: PubAckError) -> None:
         key = (api_operation(text(subject)), error.err_code or error.code)
-        known = self._found.get(key)
-        if known is None and len(self._found) >= _KINDS:
+        known = self._failures.get(key)
+        if known is None and len(self._failures) >= _MAX_KINDS:
             return
-        words = error.description[:_MAX]
+        words = error.description[:_MAX_TEXT]
         if not words and error.code == _NO_RESPONDERS:
             words = "no responders: JetStream is not there for this account"
-        self._found[key] = ApiFailure(
+        self._failures[key] = ApiFailure(
             operation=key[0],
             subject=known.subject if known else shortened(text(subject)),
             code=error.code,
@@ -88,4 +89,4 @@ class ApiFailureTally:
 
     def all(self) -> tuple[ApiFailure, ...]:
         """All of them, the most frequent first."""
-        return tuple(sorted(self._found.values(), key=lambda item: (-item.count, item.operation, item.err_code)))
+        return tuple(sorted(self._failures.values(), key=lambda item: (-item.count, item.operation, item.err_code)))

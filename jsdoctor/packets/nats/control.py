@@ -1,4 +1,4 @@
-"""What is said on a connection beside messages: who both sides are, PING, errors, statuses, flow control.
+"""The lines of a connection beside messages: identity of both sides, PING, errors, statuses, flow control.
 
 Source: nats-server consumer.go (`sendIdleHeartbeat`, `sendFlowControl`, `Exceeded …`), ADR-9 and ADR-13 of NATS.
 """
@@ -24,32 +24,32 @@ from jsdoctor.packets.nats.identity import Greeting, Hello, greeting, hello, sho
 
 HEARTBEAT = 100
 FLOW_PREFIX = b"$JS.FC."
-_STATUSES = 40
-_SIDS = 5_000
-_OPEN_SUBJECTS = 1_000
+_MAX_STATUSES = 40
+_MAX_SIDS = 5_000
+_MAX_OPEN_SUBJECTS = 1_000
 _MAX_WORDS = 120
 
 
 class StatusTally:
     """Counts statuses by code and text."""
 
-    __slots__ = ("_found",)
+    __slots__ = ("_counted",)
 
     def __init__(self) -> None:
-        self._found: dict[tuple[int, bytes], StatusMessages] = {}
+        self._counted: dict[tuple[int, bytes], StatusMessages] = {}
 
     def add(self, at_ns: int, code: int, words: bytes) -> None:
-        """One more."""
+        """Count one status."""
         key = (code, words[:_MAX_WORDS])
-        known = self._found.get(key)
+        known = self._counted.get(key)
         if known is not None:
-            self._found[key] = StatusMessages(code, known.text, known.count + 1, known.first_ns, at_ns)
-        elif len(self._found) < _STATUSES:
-            self._found[key] = StatusMessages(code, text(key[1]), 1, at_ns, at_ns)
+            self._counted[key] = StatusMessages(code, known.text, known.count + 1, known.first_ns, at_ns)
+        elif len(self._counted) < _MAX_STATUSES:
+            self._counted[key] = StatusMessages(code, text(key[1]), 1, at_ns, at_ns)
 
     def statuses(self) -> tuple[StatusMessages, ...]:
         """All of them, the most frequent first."""
-        return tuple(sorted(self._found.values(), key=lambda item: (-item.count, item.code, item.text)))
+        return tuple(sorted(self._counted.values(), key=lambda item: (-item.count, item.code, item.text)))
 
 
 class _Idle:
@@ -71,11 +71,11 @@ class HeartbeatTally:
         self.count = 0
 
     def heartbeat(self, at_ns: int, sid: bytes) -> None:
-        """One on that subscription."""
+        """Count one on that subscription."""
         self.count += 1
         idle = self._idle.get(sid)
         if idle is None:
-            if len(self._idle) >= _SIDS:
+            if len(self._idle) >= _MAX_SIDS:
                 return
             idle = self._idle[sid] = _Idle()
         if idle.last_ns:
@@ -92,7 +92,7 @@ class HeartbeatTally:
             idle.last_ns = 0
 
     def ended(self, sid: bytes) -> None:
-        """What sent heartbeats there is over: a pull, or the consumer."""
+        """End the silence there: the pull or the consumer that sent heartbeats has ended."""
         if idle := self._idle.get(sid):
             idle.last_ns = 0
 
@@ -117,7 +117,7 @@ def longest_silence(count: int, idle: Iterable[tuple[int, int, int]], end_ns: in
 
 
 class FlowTally:
-    """Requests of flow control, to which the client responds when it has worked off what came before."""
+    """Requests of flow control, to which the client responds when it has processed all messages before."""
 
     __slots__ = ("_open", "answered", "longest_ns", "requests", "stalled")
 
@@ -126,19 +126,19 @@ class FlowTally:
         self.requests = self.answered = self.stalled = self.longest_ns = 0
 
     def request(self, at_ns: int, subject: bytes) -> None:
-        """The server asks."""
+        """Count a request of the server."""
         self.requests += 1
-        if len(self._open) < _OPEN_SUBJECTS:
+        if len(self._open) < _MAX_OPEN_SUBJECTS:
             self._open.setdefault(subject, at_ns)
 
     def stall(self, at_ns: int, subject: bytes) -> None:
-        """A heartbeat reports that deliveries wait for this response."""
+        """Count a heartbeat which reports that deliveries wait for this response."""
         self.stalled += 1
         if subject not in self._open:
             self.request(at_ns, subject)
 
     def answer(self, at_ns: int, subject: bytes) -> None:
-        """The client responds."""
+        """Count the response of the client, and the time until it."""
         asked_ns = self._open.pop(subject, None)
         if asked_ns is not None:
             self.answered += 1
@@ -149,7 +149,7 @@ class FlowTally:
         self._open.clear()
 
     def flow(self, end_ns: int) -> StreamFlow:
-        """All of it when the connection or the capture ended."""
+        """The totals when the connection or the capture ended."""
         waiting_ns = max((end_ns - at_ns for at_ns in self._open.values()), default=0)
         return StreamFlow(
             requests=self.requests,
@@ -164,8 +164,8 @@ class FlowTally:
 _NATS = Content.NATS
 
 
-class Spoken(NamedTuple):
-    """What the reader of a connection found: `contents` to the server and to the client, and its tallies."""
+class ConnectionParts(NamedTuple):
+    """What was read of a connection: `contents` to the server and to the client, and its tallies."""
 
     contents: tuple[Content, Content]
     resyncs: int
@@ -197,7 +197,7 @@ class ControlTally:
         self.flow = FlowTally()
 
     def line(self, at_ns: int, verb: bytes, rest: bytes, *, to_server: bool) -> NatsPeers | None:
-        """One line; who is at both ends of the connection, where it shows that."""
+        """Take one line. Returns who is at both ends of the connection, if the line shows that."""
         match verb:
             case b"PING":
                 self.pings.ping(at_ns, to_server=to_server)
@@ -219,42 +219,42 @@ class ControlTally:
         self.pings.forget()
         self.flow.forget()
 
-    def connection(self, number: int, spoken: Spoken, at_ns: int) -> NatsConnection:
-        """Everything that became of the connection."""
-        contents = _settled(spoken.contents)
-        read = contents == (_NATS, _NATS)
-        sound = read and not spoken.resyncs and not spoken.bad_lines
+    def connection(self, number: int, parts: ConnectionParts, at_ns: int) -> NatsConnection:
+        """The evidence of the connection."""
+        contents = _agreed(parts.contents)
+        is_nats = contents == (_NATS, _NATS)
+        sound = is_nats and not parts.resyncs and not parts.bad_lines
         return NatsConnection(
             number=number,
             content=_content(*contents),
-            link=spoken.link,
-            whole=sound and not spoken.midstream,
-            gapless=sound and not spoken.holes,
-            swapped=spoken.link is NatsPeers.CLIENT and spoken.swapped > 0,
-            resyncs=spoken.resyncs,
-            bad_lines=spoken.bad_lines,
+            link=parts.link,
+            whole=sound and not parts.midstream,
+            gapless=sound and not parts.holes,
+            swapped=parts.link is NatsPeers.CLIENT and parts.swapped > 0,
+            resyncs=parts.resyncs,
+            bad_lines=parts.bad_lines,
             server=shortened(self.greeting.server_name),
             server_version=shortened(self.greeting.version),
             cluster=shortened(self.greeting.cluster),
             client=shortened(self.hello.name),
             lang=shortened(self.hello.lang),
             version=shortened(self.hello.version),
-            publishing=spoken.publishing,
-            deliveries=spoken.deliveries,
+            publishing=parts.publishing,
+            deliveries=parts.deliveries,
             errors=self.errors.errors(),
             statuses=self.statuses.statuses(),
-            heartbeats=spoken.heartbeats,
+            heartbeats=parts.heartbeats,
             flow_control=self.flow.flow(at_ns),
-            api=spoken.api,
-            advisories=tuple((text(name), count) for name, count in sorted(spoken.advisories.items())),
-            subjects=spoken.subjects,
+            api=parts.api,
+            advisories=tuple((text(name), count) for name, count in sorted(parts.advisories.items())),
+            subjects=parts.subjects,
             longest_ping_wait_ns=self.pings.longest_wait_ns(at_ns),
-            held_ns=spoken.held_ns,
+            held_ns=parts.held_ns,
         )
 
 
-def _settled(contents: tuple[Content, Content]) -> tuple[Content, Content]:
-    """What one side shows of the bytes holds for the other: nobody turns to TLS alone."""
+def _agreed(contents: tuple[Content, Content]) -> tuple[Content, Content]:
+    """The contents of both directions: TLS, S2 or WebSocket in one of them holds for the other, too."""
     for content in (Content.TLS, Content.S2, Content.WEBSOCKET):
         if content in contents:
             return content, content
@@ -268,47 +268,47 @@ def _content(first: Content, second: Content) -> Content:
     return next(content for content in order if content in (first, second))
 
 
-_KINDS = 50
-_MAX = 200
+_MAX_KINDS = 50
+_MAX_TEXT = 200
 
 
 class ErrorTally:
-    """Counts them by text."""
+    """Counts protocol errors by text and sender."""
 
-    __slots__ = ("_found",)
+    __slots__ = ("_counted",)
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, bool], ProtocolError] = {}
+        self._counted: dict[tuple[str, bool], ProtocolError] = {}
 
     def add(self, at_ns: int, rest: bytes, *, from_server: bool) -> None:
-        """One line, what follows `-ERR`."""
-        stated = text(rest.strip(b" \t'")[:_MAX])
-        known = self._found.get((stated, from_server))
+        """Count one error; `rest` follows `-ERR` in its line."""
+        stated = text(rest.strip(b" \t'")[:_MAX_TEXT])
+        known = self._counted.get((stated, from_server))
         if known is not None:
-            self._found[stated, from_server] = ProtocolError(
+            self._counted[stated, from_server] = ProtocolError(
                 stated, known.count + 1, known.first_ns, at_ns, from_server
             )
-        elif len(self._found) < _KINDS:
-            self._found[stated, from_server] = ProtocolError(stated, 1, at_ns, at_ns, from_server)
+        elif len(self._counted) < _MAX_KINDS:
+            self._counted[stated, from_server] = ProtocolError(stated, 1, at_ns, at_ns, from_server)
 
     def errors(self) -> tuple[ProtocolError, ...]:
         """All of them, oldest first."""
-        return tuple(sorted(self._found.values(), key=lambda error: (error.first_ns, error.text)))
+        return tuple(sorted(self._counted.values(), key=lambda error: (error.first_ns, error.text)))
 
 
-_OPEN = 64
+_MAX_OPEN = 64
 
 
 class PingTally:
-    """Both directions. A PONG belongs to the oldest open PING of the other side."""
+    """PINGs without a PONG, by `to_server`. A PONG belongs to the oldest open PING of the other side."""
 
     __slots__ = ("_open",)
 
     def __init__(self) -> None:
-        self._open: tuple[deque[int], deque[int]] = (deque(maxlen=_OPEN), deque(maxlen=_OPEN))
+        self._open: dict[bool, deque[int]] = {way: deque(maxlen=_MAX_OPEN) for way in (False, True)}
 
     def ping(self, at_ns: int, *, to_server: bool) -> None:
-        """A PING that way."""
+        """Add a PING in that direction."""
         self._open[to_server].append(at_ns)
 
     def pong(self, *, to_server: bool) -> None:
@@ -318,10 +318,10 @@ class PingTally:
 
     def forget(self) -> None:
         """Lines were lost: which PONG belongs to which PING is no longer known."""
-        for waiting in self._open:
+        for waiting in self._open.values():
             if waiting:
                 waiting.clear()
 
     def longest_wait_ns(self, end_ns: int) -> int:
         """How long the oldest open one has waited."""
-        return max((end_ns - waiting[0] for waiting in self._open if waiting), default=0)
+        return max((end_ns - waiting[0] for waiting in self._open.values() if waiting), default=0)

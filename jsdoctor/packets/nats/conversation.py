@@ -1,11 +1,11 @@
-"""One connection: what both sides say, line by line, and what follows from it.
+"""One connection: the lines of both sides, and the tallies of them.
 
-`conversation` understands these as well, one call after another; a capture has hundreds of thousands of them, and
-calls are what they cost. Here each kind is one loop over the bytes. Anything unusual (headers, another notation, a
-subject of the server, a body that is wanted and incomplete, damage) ends the loop and goes the long way.
+`publishes` and `answers` are faster readers of the most frequent messages, which `Side` understands as well: one loop
+over the bytes instead of calls for each message. Anything unusual (headers, another notation, a subject of the server,
+a body that is requested and incomplete, damage) ends the loop, and `Side` continues.
 
-Both kinds return where to go on: behind the last message that was understood. That lies beyond the text where the body
-of a publish does, as nothing in there is wanted.
+Both return the position behind the last message that they understood. It lies beyond the text if the body of a publish
+does, which is not needed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 from jsdoctor.model.nats_traffic import NatsConnection, NatsPeers
 from jsdoctor.packets.nats.api import ApiTally
-from jsdoctor.packets.nats.control import FLOW_PREFIX, HEARTBEAT, ControlTally, HeartbeatTally, Spoken
+from jsdoctor.packets.nats.control import FLOW_PREFIX, HEARTBEAT, ConnectionParts, ControlTally, HeartbeatTally
 from jsdoctor.packets.nats.deliveries import PREFIX, ConsumerTally, Delivered, DeliveryBook, delivered
 from jsdoctor.packets.nats.lines import LineReader, Usual
 from jsdoctor.packets.nats.publishing import (
@@ -97,8 +97,8 @@ def answers(tally: PublishTally) -> Usual:
 
 _HEADER_BYTES = 16 * 1024
 _ACK_BYTES = 8
-_QUEUES = 10_000
-_SIDS = 10_000
+_MAX_QUEUES = 10_000
+_MAX_SIDS = 10_000
 _BETWEEN_SERVERS = {b"RMSG": NatsPeers.ROUTE, b"RS+": NatsPeers.ROUTE, b"RS-": NatsPeers.ROUTE, b"LMSG": NatsPeers.LEAF}
 _BETWEEN_SERVERS |= {b"LS+": NatsPeers.LEAF, b"LS-": NatsPeers.LEAF, b"A+": NatsPeers.GATEWAY, b"A-": NatsPeers.GATEWAY}
 _SAID_BY_SERVERS = frozenset((b"INFO", b"MSG", b"HMSG", b"-ERR", b"+OK"))
@@ -106,10 +106,10 @@ _SAID_BY_CLIENTS = frozenset((b"CONNECT", b"PUB", b"HPUB", b"SUB", b"UNSUB"))
 _PUBLISHES = frozenset((b"PUB", b"HPUB"))
 _DELIVERIES = frozenset((b"MSG", b"HMSG"))
 _NEXT, _API = b".CONSUMER.MSG.NEXT.", b".API."
-_ADVISORY, _ADVISORIES = b"$JS.EVENT.ADVISORY.", 1000
+_ADVISORY, _MAX_ADVISORIES = b"$JS.EVENT.ADVISORY.", 1000
 _CLIENT = NatsPeers.CLIENT
 _OF_ANSWER, _OF_ACK, _OF_STATUS, _OF_PUBLISH, _OF_API = range(5)
-"""Whose body is wanted."""
+"""The kind of message whose body was requested."""
 
 
 class Conversation:
@@ -133,18 +133,18 @@ class Conversation:
         self.to_server = Side(self, to_server=True)
         self.to_client = Side(self, to_server=False)
 
-    def is_between_servers(self, link: NatsPeers) -> None:
-        """That is what it turned out to be: messages are others than those of clients."""
+    def mark_between_servers(self, link: NatsPeers) -> None:
+        """Note that servers are at both ends. Their messages have other forms than those of clients."""
         self.link = link
         self.to_server.reader.usual = self.to_client.reader.usual = None
 
     def finish(self, at_ns: int) -> NatsConnection:
-        """Everything that became of it."""
+        """End the connection, and return its evidence."""
         sides = (self.to_server, self.to_client)
         for side in sides:
             side.bytes.finish(at_ns)
         readers = tuple(side.reader for side in sides)
-        spoken = Spoken(
+        parts = ConnectionParts(
             contents=(readers[0].content, readers[1].content),
             resyncs=sum(reader.resyncs for reader in readers),
             bad_lines=sum(reader.bad_lines for reader in readers),
@@ -160,13 +160,13 @@ class Conversation:
             advisories=self.advisories,
             held_ns=(self.to_server.bytes.longest_hold_ns, self.to_client.bytes.longest_hold_ns),
         )
-        return self.control.connection(self.number, spoken, at_ns)
+        return self.control.connection(self.number, parts, at_ns)
 
 
 class Side:
-    """What one side says: the listener of its reader.
+    """The listener for the lines of one side.
 
-    A body belongs to what `message` saw last, if it wanted one: what is remembered of that is set then only.
+    If `message` requests a body, it keeps what `body` needs to know of the message.
     """
 
     __slots__ = (
@@ -187,26 +187,26 @@ class Side:
         self._header_length = self._length = self._started_ns = 0
 
     def line(self, at_ns: int, verb: bytes, rest: bytes) -> None:
-        """A line without a body."""
+        """Take a line without a body."""
         talk = self._conversation
         self._notice(verb)
         if verb == b"SUB":
             words = rest.split()
-            if len(words) > 2 and len(talk.queued) < _QUEUES:
+            if len(words) > 2 and len(talk.queued) < _MAX_QUEUES:
                 talk.queued.add(words[-1])
         elif (link := talk.control.line(at_ns, verb, rest, to_server=self.to_server)) is not None:
-            talk.is_between_servers(link)
+            talk.mark_between_servers(link)
 
     def _notice(self, verb: bytes) -> None:
-        """Notice which peers use such a verb: two servers, a server, a client."""
+        """Note if a verb shows that two servers talk, or that client and server are swapped."""
         if verb in _BETWEEN_SERVERS:
             if self._conversation.link is not NatsPeers.GATEWAY:
-                self._conversation.is_between_servers(_BETWEEN_SERVERS[verb])
+                self._conversation.mark_between_servers(_BETWEEN_SERVERS[verb])
         elif verb in (_SAID_BY_SERVERS if self.to_server else _SAID_BY_CLIENTS):
             self._conversation.swapped += 1
 
     def message(self, at_ns: int, words: list[bytes], header_length: int, length: int) -> int:
-        """A message begins. Wanted: headers of publishes, replies to publishes, the first letters of acks."""
+        """Take the head of a message. Requested are headers of publishes, replies, and the first letters of acks."""
         talk, verb = self._conversation, words[0]
         if verb not in self._usual:
             self._notice(verb)
@@ -271,7 +271,7 @@ class Side:
         elif words[1].startswith(_ADVISORY):
             name = words[1][len(_ADVISORY) :]
             advisories = self._conversation.advisories
-            if name in advisories or len(advisories) < _ADVISORIES:
+            if name in advisories or len(advisories) < _MAX_ADVISORIES:
                 advisories[name] = advisories.get(name, 0) + 1
         return 0
 
@@ -293,11 +293,11 @@ class Side:
         talk.clock.delivered(message.stream, message.stream_seq, message.stored_ns, at_ns)
         exclusive = bool(sid) and sid not in talk.queued and not talk.midstream
         tally = talk.deliveries.delivered(talk.number, at_ns, message, routed=self._routed, exclusive=exclusive)
-        if tally is not None and sid and (sid in talk.sids or len(talk.sids) < _SIDS):
+        if tally is not None and sid and (sid in talk.sids or len(talk.sids) < _MAX_SIDS):
             talk.sids[sid] = tally
 
     def body(self, at_ns: int, content: bytes) -> None:
-        """What was wanted of a body."""
+        """Take the requested part of the body of the last message."""
         talk = self._conversation
         headers, payload = content[: self._header_length], content[self._header_length :]
         if self._body_of == _OF_ANSWER:
@@ -314,7 +314,7 @@ class Side:
             self._status(headers)
 
     def _status(self, headers: bytes) -> None:
-        """A message that is nothing but a status."""
+        """Take a message that is only a status."""
         talk, at_ns, sid = self._conversation, self._started_ns, self._sid
         code, words = status(headers)
         if not code:
@@ -347,7 +347,7 @@ class Side:
 # before that the receiver could not read it (head of line).
 
 HELD_BYTES = 1024 * 1024
-"""More than this behind a hole, and the hole is taken for bytes that the capture does not have."""
+"""Maximum number of bytes that wait behind a hole; with more, its bytes count as missing in the capture."""
 _HELD_SEGMENTS = 4096
 
 
@@ -376,7 +376,7 @@ class _Held(NamedTuple):
 
 
 class Reassembly:
-    """Feeds a sink in order. `start` is the offset of the first byte; None takes that of the first segment seen.
+    """Passes segments to a sink in order. `start` is the first offset; None takes that of the first segment.
 
     `holes` never came. `held_back` counts segments that had to wait for a hole, `longest_hold_ns` is the longest such
     wait.
@@ -393,7 +393,7 @@ class Reassembly:
         self.longest_hold_ns = 0
 
     def segment(self, offset: int, at_ns: int, data: memoryview, wire_len: int) -> None:
-        """One segment in the order of the capture. `data` may be shorter than `wire_len`."""
+        """Take one segment, in the order of the capture. `data` may be shorter than `wire_len`."""
         if offset == self.next and not self.held:
             self.next = offset + wire_len
             captured = len(data)
@@ -439,7 +439,7 @@ class Reassembly:
             self._pass_on(held.offset, max(at_ns, held.at_ns), memoryview(held.data), held.wire_len)
 
     def _skip_to(self, offset: int, at_ns: int) -> None:
-        """Declare the bytes up to `offset` missing, but for those that wait."""
+        """Report the bytes up to `offset` as missing, except those in segments that wait."""
         while self.held and self.held[0].offset < offset:
             first = self.held[0]
             self._gap(first.offset, at_ns)

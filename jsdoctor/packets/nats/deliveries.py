@@ -37,14 +37,14 @@ def delivered(reply: bytes) -> Delivered | None:
     """The delivery that this reply subject belongs to, or None."""
     tokens = reply.split(b".")
     if len(tokens) == _SHORT or (len(tokens) > _SHORT and b"@" in tokens[_SHORT - 1]):
-        return _told(b"", b"", tokens[2:])
+        return _from_tokens(b"", b"", tokens[2:])
     if len(tokens) >= _LONG:
         domain = b"" if tokens[2] == b"_" else tokens[2]
-        return _told(domain, tokens[3], tokens[4:])
+        return _from_tokens(domain, tokens[3], tokens[4:])
     return None
 
 
-def _told(domain: bytes, account_hash: bytes, tokens: list[bytes]) -> Delivered | None:
+def _from_tokens(domain: bytes, account_hash: bytes, tokens: list[bytes]) -> Delivered | None:
     stream, consumer, count, stream_seq, consumer_seq, stored_ns = tokens[:6]
     if not (count.isdigit() and stream_seq.isdigit() and consumer_seq.isdigit() and stored_ns.isdigit()):
         return None
@@ -55,9 +55,9 @@ def _told(domain: bytes, account_hash: bytes, tokens: list[bytes]) -> Delivered 
     )
 
 
-_OUTSTANDING = 100_000
-_CONSUMERS = 10_000
-_CONNECTIONS_NAMED = 8
+_MAX_OUTSTANDING = 100_000
+_MAX_CONSUMERS = 10_000
+_MAX_CONNECTIONS = 8
 
 
 class _Outstanding:
@@ -72,7 +72,7 @@ class _Outstanding:
 
 
 class ConsumerTally:
-    """What is counted of one consumer."""
+    """The counts of one consumer."""
 
     __slots__ = (
         *("ack_ns", "connections", "consumer_seq", "counts", "exclusive", "first_ns", "last_ns"),
@@ -96,7 +96,7 @@ class ConsumerTally:
         self.counts[what] = self.counts.get(what, 0) + more
 
     def received(self, connection: int, at_ns: int, *, exclusive: bool) -> None:
-        """A delivery over that connection: one that goes back to an earlier connection is shared by both."""
+        """Count a delivery over that connection. If deliveries return to an earlier one, the consumer is shared."""
         self.last_ns = at_ns
         self.exclusive = self.exclusive and exclusive
         if self.connections and self.connections[-1] == connection:
@@ -105,14 +105,14 @@ class ConsumerTally:
             self.shared = True
         else:
             self.connections.append(connection)
-            if len(self.connections) > _CONNECTIONS_NAMED:
+            if len(self.connections) > _MAX_CONNECTIONS:
                 self.shared = True
                 self.connections.pop(0)
 
     def next_seq(self, consumer_seq: int) -> None:
-        """The consumer sequence of a delivery: one more than the last, or something is missing or it started again.
+        """Take a consumer sequence: one more than the last, or else deliveries are missing or restarted.
 
-        The same once more is a copy for another subscription.
+        The same sequence again is a copy for another subscription.
         """
         if self.consumer_seq and consumer_seq > self.consumer_seq + 1:
             self.count("missing", consumer_seq - self.consumer_seq - 1)
@@ -121,17 +121,18 @@ class ConsumerTally:
         self.consumer_seq = consumer_seq
 
     def heartbeat(self, last_consumer_seq: int) -> None:
-        """A heartbeat says up to which consumer sequence the server has sent."""
+        """Count a heartbeat, which has the last consumer sequence that the server sent."""
         self.count("heartbeats")
         if last_consumer_seq > self.consumer_seq:
             self.count("heartbeats_ahead")
 
 
 _Key = tuple[bool, bytes, bytes, bytes, bytes]
+"""Whether a consumer was seen between servers; domain, hash of the account, stream, and its name."""
 
 
 class DeliveryBook:
-    """Collects from all connections. `omitted` counts deliveries of consumers beyond the bound."""
+    """The consumers of all connections of a capture. `omitted` counts deliveries of consumers beyond the bound."""
 
     def __init__(self) -> None:
         self._consumers: dict[_Key, ConsumerTally] = {}
@@ -140,18 +141,18 @@ class DeliveryBook:
         self.omitted = 0
 
     def pulled(self, stream: bytes, consumer: bytes) -> None:
-        """A client requests messages of this consumer: others may, too."""
-        if len(self._pulled) < _CONSUMERS:
+        """Note that a client requests messages of this consumer: others may, too."""
+        if len(self._pulled) < _MAX_CONSUMERS:
             self._pulled.add((stream, consumer))
 
     def delivered(
         self, connection: int, at_ns: int, message: Delivered, *, routed: bool, exclusive: bool
     ) -> ConsumerTally | None:
-        """One delivery. `exclusive`: seen from its beginning, a subscription without a queue group."""
+        """Count one delivery. `exclusive`: seen from its beginning, a subscription without a queue group."""
         key = _key(message, routed)
         tally = self._consumers.get(key)
         if tally is None:
-            if len(self._consumers) >= _CONSUMERS:
+            if len(self._consumers) >= _MAX_CONSUMERS:
                 self.omitted += 1
                 return None
             tally = self._consumers[key] = ConsumerTally(at_ns)
@@ -163,9 +164,9 @@ class DeliveryBook:
         if message.delivered > 1:
             tally.count("redeliveries")
             if known is not None:
-                _sent_again(tally, known, at_ns)
+                _count_redelivery(tally, known, at_ns)
         if known is None:
-            if len(self._outstanding) >= _OUTSTANDING:
+            if len(self._outstanding) >= _MAX_OUTSTANDING:
                 self._outstanding.popitem(last=False)
             self._outstanding[key, message.stream_seq] = _Outstanding(at_ns, message.delivered)
         else:
@@ -175,7 +176,7 @@ class DeliveryBook:
         return tally
 
     def answered(self, at_ns: int, message: Delivered, kind: bytes, *, routed: bool) -> None:
-        """An ack of any kind; an empty one is `+ACK` (server: consumer.go processAck)."""
+        """Count an ack of any kind; an empty one is `+ACK` (server: consumer.go processAck)."""
         key = _key(message, routed)
         tally, known = self._consumers.get(key), self._outstanding.get((key, message.stream_seq))
         if tally is None:
@@ -198,7 +199,7 @@ class DeliveryBook:
             tally.ack_ns.add(at_ns - known.delivered_ns)
 
     def consumers(self, whole: frozenset[int]) -> tuple[ConsumerTraffic, ...]:
-        """All of them by name. Where a client's connection shows a consumer, routes are left out."""
+        """All consumers, by name. Where the connection of a client shows one, routes are left out."""
         at_clients = {key[1:] for key in self._consumers if not key[0]}
         return tuple(
             self._traffic(key, tally, whole)
@@ -231,7 +232,7 @@ def _key(message: Delivered, routed: bool) -> _Key:
     return routed, message.domain, message.account_hash, message.stream, message.consumer
 
 
-def _sent_again(tally: ConsumerTally, known: _Outstanding, at_ns: int) -> None:
+def _count_redelivery(tally: ConsumerTally, known: _Outstanding, at_ns: int) -> None:
     if known.answered == b"+":
         tally.count("acked_late")
     elif not known.answered:

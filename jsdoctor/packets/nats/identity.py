@@ -34,14 +34,14 @@ class Greeting(msgspec.Struct, frozen=True):
 
     @property
     def link(self) -> NatsPeers | None:
-        """What kind of port greets so, where that shows (server: route.go, gateway.go)."""
+        """The kind of port that sends this INFO, if it shows that (server: route.go, gateway.go)."""
         if self.gateway:
             return NatsPeers.GATEWAY
         return NatsPeers.ROUTE if self.ip.startswith("nats-route") or self.import_ is not None else None
 
 
 class Hello(msgspec.Struct, frozen=True):
-    """CONNECT as a client sends it, as far as it may be known."""
+    """CONNECT as a client sends it, without anything that logs in."""
 
     name: str = ""
     lang: str = ""
@@ -60,7 +60,7 @@ def hello(rest: bytes) -> Hello:
 
 
 def shortened(name: str) -> str:
-    """A name as it is kept."""
+    """The name, cut to the length that is kept."""
     return name if len(name) <= _MAX_NAME_LENGTH else f"{name[: _MAX_NAME_LENGTH - 1]}…"
 
 

@@ -14,10 +14,10 @@ from typing import Protocol, TypeAlias
 from jsdoctor.model.nats_traffic import Content
 
 _MAX_LINE_LENGTH = 256 * 1024
-"""INFO and CONNECT carry lists of URLs and JWTs; what is longer is no line."""
+"""Maximum length of a line: INFO and CONNECT carry lists of URLs and JWTs."""
 _GIVE_UP_BYTES = 256 * 1024
 _GIVE_UP_LINES = 4
-"""So much without a line, or so many bad ones in a row, and it is not NATS."""
+"""Bytes without a line, and bad lines in a row, after which the content is not NATS."""
 
 _WITH_HEADERS = frozenset((b"HPUB", b"HMSG"))
 """Verbs of messages that name the length of their headers."""
@@ -38,6 +38,7 @@ _HTTP = re.compile(rb"(?:GET [^\r\n]{0,2048}|HTTP/1\.[01] \d{3}[^\r\n]{0,256})\r
 _HTTP_FIRST = (b"GET ", b"HTTP/1.")
 _UPGRADE = re.compile(rb"\r\nUpgrade:[ \t]*websocket\r\n", re.IGNORECASE)
 _END_OF_LINE = 2
+_LINE_BEGINNING = 8192  # bytes at the end in which a line may have begun
 _MAX_DIGITS = 9
 _FOREIGN_LETTERS = b"\x14\x15\x16\x17\xffGH"
 """How TLS, S2 and HTTP begin."""
@@ -47,14 +48,14 @@ _READABLE = (Content.UNKNOWN, _NATS)
 
 
 Usual: TypeAlias = Callable[[int, bytes, int], int]
-"""A short cut for messages that are whole: `(at_ns, text, at)`, and lines begin at `at`.
+"""A faster reader for complete messages: `(at_ns, text, at)`, where a line begins at `at`.
 
-Returns where to go on; that lies beyond the text where a body ends there that nobody wants.
+Returns where reading continues; that is beyond the text if a body which is not needed ends there.
 """
 
 
 class LineListener(Protocol):
-    """Who understands the lines. `at_ns` is when the receiver could read them."""
+    """Takes the lines. `at_ns` is when the receiver could read them."""
 
     def line(self, at_ns: int, verb: bytes, rest: bytes) -> None:
         """A line without a body; the verb in capitals."""
@@ -73,14 +74,14 @@ class LineListener(Protocol):
 
 
 class LineReader:
-    """Reads one direction: a sink of `reassembly`. `content` says what it is; only NATS reaches the listener.
+    """Reads one direction: a sink of `Reassembly`. Only NATS reaches the listener; `content` is what was recognised.
 
     `readable`: what comes may be NATS. `bad_lines` were not understood, `resyncs` counts how often reading had to find
     its place again. Bytes are read as they come; only incomplete lines are kept. `usual` is tried first.
     """
 
     __slots__ = (
-        *("_bad_row", "_buffer", "_fresh", "_left", "_listener", "_searched", "_synced", "_wanted"),
+        *("_bad_in_row", "_buffer", "_fresh", "_left", "_listener", "_searched", "_synced", "_wanted"),
         *("bad_lines", "content", "readable", "resyncs", "usual"),
     )
 
@@ -91,7 +92,7 @@ class LineReader:
         self._wanted = 0
         self._synced = self._fresh = from_start
         self._searched = 0
-        self._bad_row = 0
+        self._bad_in_row = 0
         self.bad_lines = 0
         self.resyncs = 0
         self.content = Content.UNKNOWN
@@ -142,13 +143,13 @@ class LineReader:
         self.uncaptured(at_ns, length)
 
     def give_up(self, content: Content) -> None:
-        """It is not to be read; nothing of it is kept."""
+        """Set what the content is. If it is not NATS, it is not read any more. The buffer is cleared."""
         self.content = content
         self.readable = content in _READABLE
         self._forget()
 
     def lose_place(self, at_ns: int) -> None:
-        """Anything may be missing here: reading goes on at the next line that is one beyond doubt."""
+        """Note that bytes may be missing here: reading continues at the next text that is certainly a line."""
         if self._buffer:
             if self.content is _UNKNOWN and _HTTP.match(self._buffer) and _UPGRADE.search(self._buffer):
                 self.give_up(Content.WEBSOCKET)
@@ -161,12 +162,12 @@ class LineReader:
         self._listener.missed(at_ns)
 
     def _forget(self) -> None:
-        """Overwritten first: CONNECT carries secrets."""
+        """Clear the buffer. It is overwritten first, as CONNECT carries secrets."""
         self._buffer[:] = bytes(len(self._buffer))
         self._buffer.clear()
 
     def _read_usual(self, at_ns: int, text: bytes, at: int) -> int:
-        """What the short cut understands, from the beginning of a line; where the long way goes on."""
+        """Read with `usual` from the beginning of a line. Returns where `_read` continues."""
         size = len(text)
         if self.usual is None or size > _MAX_LINE_LENGTH:
             return at
@@ -182,7 +183,7 @@ class LineReader:
         return size
 
     def _read(self, at_ns: int, text: bytes, at: int) -> int:
-        """Everything that is whole, from `at`. Returns how many bytes are done with."""
+        """Read all complete lines and bodies from `at` on. Returns how many bytes were used."""
         size = len(text)
         while at < size and self.readable:
             if self._left:
@@ -190,7 +191,7 @@ class LineReader:
             elif self._synced:
                 end = text.find(b"\r\n", at, at + _MAX_LINE_LENGTH)
                 if end < 0:
-                    self._judge_beginning(text, at)
+                    self._stops_at(text, at)
                     break
                 words = text[at:end].split()
                 if words and words[0] in _MIN_WORDS:
@@ -205,7 +206,7 @@ class LineReader:
         return at if self.readable else size
 
     def _read_body(self, at_ns: int, text: bytes, at: int) -> int:
-        """Past the body, or as much of it as is there; -1 when more must come first."""
+        """Skip the body, or as much of it as has come. Returns the bytes used; -1 if more must come first."""
         there, left, wanted = len(text) - at, self._left, self._wanted
         if wanted:
             if there < wanted:
@@ -227,7 +228,7 @@ class LineReader:
         self._listener.body(at_ns, content)
 
     def _read_line(self, at_ns: int, text: bytes, at: int, end: int) -> int:
-        """A line that is none of a message, unless its verb is not in capitals."""
+        """Read a line of another verb, or of a message whose verb is not in capitals. Returns the bytes used."""
         line = text[at:end].strip()
         words = line.split()
         verb = words[0].upper() if words else b""
@@ -239,12 +240,12 @@ class LineReader:
             self._listener.line(at_ns, verb, line[len(verb) :].strip())
         elif self._is_unfinished_http(text, at):
             return -1
-        elif not self._judge_beginning(text, at):
+        elif not self._stops_at(text, at):
             self._bad_line()
         return end + _END_OF_LINE - at
 
     def _read_message(self, at_ns: int, text: bytes, start: int, words: list[bytes]) -> int:
-        """A message whose body begins at `start`. Returns where to go on: behind it when all of it is there."""
+        """Read a message with its body at `start`. Returns where to read on: behind the message if it is complete."""
         fewest, digits, header_length = _MIN_WORDS[words[0]], words.pop(), 0
         if len(words) < fewest or not digits.isdigit() or len(digits) > _MAX_DIGITS:
             self._bad_line()
@@ -256,7 +257,7 @@ class LineReader:
                 self._bad_line()
                 return start
         self.content = _NATS
-        self._bad_row = 0
+        self._bad_in_row = 0
         wanted = self._listener.message(at_ns, words, header_length, length)
         end = start + length
         if text[end : end + _END_OF_LINE] == b"\r\n":
@@ -269,12 +270,12 @@ class LineReader:
         return start
 
     def _find_line(self, text: bytes, at: int) -> int:
-        """To the next line that is one beyond doubt; -1 when there is none yet."""
-        if self._judge_beginning(text, at):
+        """Find the next text that is certainly a line. Returns the bytes to skip; -1 if there is none yet."""
+        if self._stops_at(text, at):
             return -1
         line = _line_in(text, at)
         if line < 0:
-            spare = len(text) - at - 8192
+            spare = len(text) - at - _LINE_BEGINNING
             if spare <= 0:
                 return -1
             self._searched += spare
@@ -284,8 +285,8 @@ class LineReader:
         self._synced = True
         return line - at
 
-    def _judge_beginning(self, text: bytes, at: int) -> bool:
-        """Whether the bytes at this position show that this is not to be read as NATS."""
+    def _stops_at(self, text: bytes, at: int) -> bool:
+        """Stop reading if the bytes at this position are not NATS. Returns whether it was stopped."""
         if text[at : at + 1] not in _FOREIGN_LETTERS:
             stray = self.content is Content.UNKNOWN and self._is_stray(text, at)
             if stray:
@@ -315,25 +316,25 @@ class LineReader:
         return begins and text.find(_END_OF_HEADERS, at) < 0
 
     def _is_stray(self, text: bytes, at: int) -> bool:
-        """Whether no line can come of this."""
+        """Whether this text cannot be the beginning of a line."""
         begins_wrong = self._fresh and text[at : at + 1] not in _FIRST_LETTERS
         return begins_wrong or len(text) - at > _MAX_LINE_LENGTH
 
     def _understood(self) -> None:
         self.content = Content.NATS
-        self._bad_row = 0
+        self._bad_in_row = 0
 
     def _bad_line(self) -> None:
         self.bad_lines += 1
-        self._bad_row += 1
+        self._bad_in_row += 1
         self._synced = False
         self._searched = 0
-        if self.content is Content.UNKNOWN and (self._fresh or self._bad_row >= _GIVE_UP_LINES):
+        if self.content is Content.UNKNOWN and (self._fresh or self._bad_in_row >= _GIVE_UP_LINES):
             self.give_up(Content.OTHER)
 
 
 def _line_in(text: bytes, at: int) -> int:
-    """Where the first line beyond doubt begins: with the text or behind CRLF; -1 when there is none."""
+    """Where the first text begins that is certainly a line: at the start or behind CRLF; -1 if there is none."""
     if at == 0 and _LINE.match(text):
         return 0
     place = text.find(b"\r\n", max(at - _END_OF_LINE, 0))

@@ -8,19 +8,19 @@ from jsdoctor.packets.nats.deliveries import DeliveryBook
 from jsdoctor.packets.nats.publishing import PublishTracker, StoreClockBook
 from jsdoctor.packets.segment import CapturedConnection, Direction
 
-_CONNECTIONS = 20_000
+_MAX_CONNECTIONS = 20_000
 
 
 class ConnectionList:
-    """Connections of a capture that are over. `omitted` counts those beyond the bound that said nothing of note."""
+    """Connections of a capture that are over. `omitted` counts those beyond the bound without errors and publishes."""
 
     def __init__(self) -> None:
         self._done: list[NatsConnection] = []
         self.omitted = 0
 
     def add(self, done: NatsConnection) -> None:
-        """One more."""
-        if len(self._done) < _CONNECTIONS or done.errors or done.publishing.messages:
+        """Add a connection that is over."""
+        if len(self._done) < _MAX_CONNECTIONS or done.errors or done.publishing.messages:
             self._done.append(done)
         else:
             self.omitted += 1
@@ -30,7 +30,7 @@ class ConnectionList:
         return frozenset(done.number for done in self._done if done.whole)
 
     def all(self) -> tuple[NatsConnection, ...]:
-        """By number."""
+        """The kept connections, by number."""
         return tuple(sorted(self._done, key=lambda done: done.number))
 
 
@@ -42,40 +42,40 @@ class NatsObserver:
         self._sides: dict[Direction, Side] = {}
 
     def opened(self, connection: CapturedConnection) -> None:
-        """A connection was seen for the first time."""
-        talk = self._of(connection).open(connection)
+        """Begin a connection that was seen for the first time."""
+        talk = self._capture_of(connection).open(connection)
         self._sides[connection.to_server] = talk.to_server
         self._sides[connection.to_client] = talk.to_client
 
     def data(self, direction: Direction, offset: int, at_ns: int, payload: memoryview, length: int) -> None:
-        """Bytes of a connection."""
+        """Take bytes of a connection."""
         side = self._sides.get(direction)
         if side is None:
             return
-        stream = side.bytes
-        if offset == stream.next and length == len(payload) and not stream.held:  # as most do, with few calls
-            stream.next = offset + length
-            stream.sink.data(at_ns, payload)
-        elif stream.sink.readable:
-            stream.segment(offset, at_ns, payload, length)
+        reassembly = side.bytes
+        if offset == reassembly.next and length == len(payload) and not reassembly.held:  # as most do, with few calls
+            reassembly.next = offset + length
+            reassembly.sink.data(at_ns, payload)
+        elif reassembly.sink.readable:
+            reassembly.segment(offset, at_ns, payload, length)
 
     def lost(self, direction: Direction, start: int, end: int) -> None:  # noqa: ARG002 - the protocol's
-        """Bytes that will not come."""
+        """Note that bytes will not come."""
         side = self._sides.get(direction)
         if side is not None and side.bytes.sink.readable:
             side.bytes.lost(end)
 
     def closed(self, connection: CapturedConnection, at_ns: int) -> None:
-        """Nothing more will come."""
+        """End a connection."""
         for direction in (connection.to_server, connection.to_client):
             self._sides.pop(direction, None)
-        self._of(connection).close(connection, at_ns)
+        self._capture_of(connection).close(connection, at_ns)
 
     def traffic(self) -> tuple[NatsTraffic, ...]:
         """What was read, by capture."""
         return tuple(capture.traffic(number) for number, capture in sorted(self._captures.items()))
 
-    def _of(self, connection: CapturedConnection) -> _CaptureTraffic:
+    def _capture_of(self, connection: CapturedConnection) -> _CaptureTraffic:
         capture = self._captures.get(connection.capture)
         if capture is None:
             capture = self._captures[connection.capture] = _CaptureTraffic()

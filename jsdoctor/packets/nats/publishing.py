@@ -69,13 +69,15 @@ def pub_ack(payload: bytes) -> PubAck | None:
     return answer if not answer.type and (answer.stream or answer.error) else None
 
 
-_PUBLISHES = 50_000
-_STREAMS = 1_000
+_MAX_PUBLISHES = 50_000
+_MAX_STREAMS = 1_000
 _JITTER_NS = 1_000_000
-"""Captures stamp packets up to so much out of order (several queues, several interfaces)."""
+"""Maximum time by which packets of a capture are out of order (several queues, several interfaces)."""
 
 
 class _Bounds:
+    """By how much the clock of a stream is ahead at least and at most, from its messages."""
+
     __slots__ = ("high_ns", "low_ns", "messages")
 
     def __init__(self) -> None:
@@ -85,10 +87,10 @@ class _Bounds:
 
 
 class StoreClockBook:
-    """Collects from all connections of a capture."""
+    """The clocks of streams, from all connections of a capture."""
 
     def __init__(self) -> None:
-        self._news: deque[tuple[str, int, int, int]] = deque(maxlen=_PUBLISHES)
+        self._unsorted: deque[tuple[str, int, int, int]] = deque(maxlen=_MAX_PUBLISHES)
         self._stored: OrderedDict[tuple[bytes, int], tuple[int, int]] = OrderedDict()
         self._streams: dict[bytes, _Bounds] = {}
 
@@ -97,30 +99,30 @@ class StoreClockBook:
 
         They are needed only for deliveries, and many captures have none: until the first one they stay unsorted.
         """
-        self._news.append((stream, stream_seq, published_ns, acknowledged_ns))
+        self._unsorted.append((stream, stream_seq, published_ns, acknowledged_ns))
 
     def _sort_in(self) -> None:
-        for stream, stream_seq, published_ns, acknowledged_ns in self._news:
-            if len(self._stored) >= _PUBLISHES:
+        for stream, stream_seq, published_ns, acknowledged_ns in self._unsorted:
+            if len(self._stored) >= _MAX_PUBLISHES:
                 self._stored.popitem(last=False)
             self._stored[stream.encode(), stream_seq] = (published_ns, acknowledged_ns)
-        self._news.clear()
+        self._unsorted.clear()
 
     def delivered(self, stream: bytes, stream_seq: int, stored_ns: int, at_ns: int) -> None:
-        """A delivery says when the message was stored."""
-        if self._news:
+        """Narrow the bounds by a delivery, which has the time when the message was stored."""
+        if self._unsorted:
             self._sort_in()
         bounds = self._streams.get(stream)
         if bounds is None:
-            if len(self._streams) >= _STREAMS:
+            if len(self._streams) >= _MAX_STREAMS:
                 return
             bounds = self._streams[stream] = _Bounds()
-        seen = self._stored.pop((stream, stream_seq), None)
-        low_ns = stored_ns - (min(seen[1], at_ns) if seen else at_ns)
+        published_ns, acknowledged_ns = self._stored.pop((stream, stream_seq), (None, at_ns))
+        low_ns = stored_ns - min(acknowledged_ns, at_ns)
         bounds.low_ns = low_ns if bounds.low_ns is None else max(bounds.low_ns, low_ns)
         bounds.messages += 1
-        if seen:
-            high_ns = stored_ns - seen[0]
+        if published_ns is not None:
+            high_ns = stored_ns - published_ns
             bounds.high_ns = high_ns if bounds.high_ns is None else min(bounds.high_ns, high_ns)
 
     def clocks(self) -> tuple[StoreClock, ...]:
@@ -143,8 +145,8 @@ _SEQUENCES = (b"Nats-Expected-Last-Subject-Sequence", b"Nats-Expected-Last-Seque
 _ID = b"Nats-Expected-Last-Msg-Id"
 _ACTUAL = re.compile(r"wrong last sequence: (\d{1,19})\b")
 _DIGITS = re.compile(r"\d+")
-_KEPT = 20_000
-_KINDS = 200
+_MAX_KEPT = 20_000
+_MAX_KINDS = 200
 _MAX_DESCRIPTION_LENGTH = 200
 
 
@@ -186,16 +188,16 @@ class ExpectationBook:
         self._courses: OrderedDict[PublishExpectation, _Course] = OrderedDict()
 
     def published(self, expected: PublishExpectation) -> None:
-        """One more publish that expects this."""
+        """Count a publish that expects this."""
         course = self._courses.get(expected)
         if course is None:
-            if len(self._courses) >= _KEPT:
+            if len(self._courses) >= _MAX_KEPT:
                 self._courses.popitem(last=False)
             course = self._courses[expected] = _Course()
         course.sent += 1
 
     def stored(self, expected: PublishExpectation) -> None:
-        """It was acknowledged."""
+        """Count an acknowledgement."""
         if course := self._courses.get(expected):
             course.answered += 1
             course.stored = True
@@ -213,24 +215,24 @@ class ExpectationBook:
 class RefusalTally:
     """Refusals of one connection, by reason."""
 
-    __slots__ = ("_found", "_repeats", "omitted")
+    __slots__ = ("_counted", "_repeats", "omitted")
 
     def __init__(self) -> None:
-        self._found: dict[tuple[int, str, str], RefusedPublishes] = {}
+        self._counted: dict[tuple[int, str, str], RefusedPublishes] = {}
         self._repeats: OrderedDict[tuple[bytes, bytes], int] = OrderedDict()
         self.omitted = 0
 
     def add(
         self, at_ns: int, subject: bytes, answer: PubAck, expected: PublishExpectation | None, after_stored: bool
     ) -> None:
-        """One more."""
+        """Count one refusal."""
         if answer.error is None:
             return
         description = answer.error.description[:_MAX_DESCRIPTION_LENGTH]
         key = (answer.error.err_code, _DIGITS.sub("N", description), answer.stream)
-        known = self._found.get(key)
+        known = self._counted.get(key)
         if known is None:
-            if len(self._found) >= _KINDS:
+            if len(self._counted) >= _MAX_KINDS:
                 self.omitted += 1
                 return
             known = RefusedPublishes(
@@ -243,8 +245,8 @@ class RefusalTally:
         match = _ACTUAL.search(description)
         actual = int(match[1]) if match else None
         wanted = expected.sequence if expected else None
-        both = actual is not None and wanted is not None
-        self._found[key] = RefusedPublishes(
+        comparable = actual is not None and wanted is not None
+        self._counted[key] = RefusedPublishes(
             err_code=known.err_code,
             description=description,
             stream=known.stream,
@@ -252,8 +254,8 @@ class RefusalTally:
             count=known.count + 1,
             first_ns=known.first_ns,
             last_ns=at_ns,
-            ahead=known.ahead + int(both and (wanted or 0) > (actual or 0)),
-            behind=known.behind + int(both and (wanted or 0) < (actual or 0)),
+            ahead=known.ahead + int(comparable and (wanted or 0) > (actual or 0)),
+            behind=known.behind + int(comparable and (wanted or 0) < (actual or 0)),
             repeats=max(known.repeats, self._repeated(expected)),
             after_stored=known.after_stored + int(after_stored),
             expected=wanted,
@@ -261,34 +263,34 @@ class RefusalTally:
         )
 
     def _repeated(self, expected: PublishExpectation | None) -> int:
-        """How often this expectation was refused on its subject."""
+        """Count this refusal. Returns how often the expectation was refused on its subject."""
         if expected is None:
             return 0
         key = (expected.subject, expected.value)
-        if key not in self._repeats and len(self._repeats) >= _KEPT:
+        if key not in self._repeats and len(self._repeats) >= _MAX_KEPT:
             self._repeats.popitem(last=False)
         self._repeats[key] = self._repeats.get(key, 0) + 1
         return self._repeats[key]
 
     def refusals(self) -> tuple[RefusedPublishes, ...]:
         """All of them, the most frequent first."""
-        return tuple(sorted(self._found.values(), key=lambda item: (-item.count, item.err_code, item.description)))
+        return tuple(sorted(self._counted.values(), key=lambda item: (-item.count, item.err_code, item.description)))
 
 
 MAX_WAITING = 20_000
-"""Of one connection: nobody has more publishes under way."""
-_TOOK = 64
-"""Number of durations that are summed up at once: that costs less than one by one."""
-_IDS = 100_000
-_SUBJECTS = 50_000
+"""Maximum number of publishes of a connection that wait for a reply."""
+_BATCH = 64
+"""Number of latencies that are added to the tally at once, which costs less than one by one."""
+_MAX_IDS = 100_000
+_MAX_FIRST_TOKENS = 50_000
 MAX_SUBJECTS = 2_000
 """Maximum number of subjects counted of a connection: with more, none of them stands out."""
 
-_NAMED = 5
-_EXAMPLES = 5
+_MAX_NAMED = 5
+_MAX_EXAMPLES = 5
 _NO_RESPONDERS = 503
 _RECONNECTED_NS = 1_000_000_000
-"""Sooner than this, the same id on two open connections is a proxy that passes it on, or one event published by two."""
+"""Minimum time of a retry on another open connection; sooner, a proxy passes the message on, or two publish it."""
 _JETSTREAM_HEADERS = (b"Nats-Msg-Id", b"Nats-Expected-Stream", b"Nats-Expected-Last-Sequence")
 
 
@@ -309,7 +311,7 @@ are JetStream's. A plain tuple, as there is one for every publish.
 """
 
 
-def _family(subject: bytes) -> bytes:
+def _first_token(subject: bytes) -> bytes:
     """The first token of a subject: streams take whole branches, and the rest may be an id."""
     return subject.partition(b".")[0]
 
@@ -331,7 +333,7 @@ class PublishTracker:
         known = self.copies.get((subject, msg_id))
         if known is not None:
             return known, False
-        if len(self.copies) >= _IDS:
+        if len(self.copies) >= _MAX_IDS:
             self.copies.popitem(last=False)
         fresh = self.copies[subject, msg_id] = _Copy(at_ns, connection)
         return fresh, True
@@ -346,7 +348,7 @@ class PublishTally:
         self.waiting: OrderedDict[bytes, _Pending] = OrderedDict()
         self.messages = self.requests = self._acks = 0
         self._stored_subject = b""
-        self._took: list[int] = []
+        self._batch_ns: list[int] = []
         self._counts: dict[str, int] = {}
         self._ack_ns = LatencyTally()
         self._retry_ns = LatencyTally()
@@ -362,7 +364,7 @@ class PublishTally:
     def published(self, at_ns: int, subject: bytes, reply: bytes) -> None:
         """Add a publish without headers; `reply` is empty where no reply is expected."""
         self.messages += 1
-        self._to(subject)
+        self._count_subject(subject)
         if reply:
             self.requests += 1
             waiting = self.waiting
@@ -373,9 +375,9 @@ class PublishTally:
     def published_with(
         self, at_ns: int, subject: bytes, reply: bytes, headers: dict[bytes, bytes], length: int
     ) -> None:
-        """A publish with headers."""
+        """Add a publish with headers."""
         self.messages += 1
-        self._to(subject)
+        self._count_subject(subject)
         copy = None
         if msg_id := headers.get(b"Nats-Msg-Id"):
             self._count("identified")
@@ -387,19 +389,19 @@ class PublishTally:
             self._book.expectations.published(expected)
         if reply:
             jetstream = any(name in headers for name in _JETSTREAM_HEADERS)
-            self._wait(reply, (at_ns, subject, copy, expected, jetstream))
+            self._await_reply(reply, (at_ns, subject, copy, expected, jetstream))
 
-    def _to(self, subject: bytes) -> None:
+    def _count_subject(self, subject: bytes) -> None:
         by_subject = self.by_subject
         if subject in by_subject or len(by_subject) < MAX_SUBJECTS:
             by_subject[subject] = by_subject.get(subject, 0) + 1
 
     def subjects(self) -> tuple[tuple[str, int], ...]:
         """The subjects published to most, with how often; among the first `MAX_SUBJECTS` different ones."""
-        most = sorted(self.by_subject.items(), key=lambda entry: (-entry[1], entry[0]))[:_NAMED]
+        most = sorted(self.by_subject.items(), key=lambda entry: (-entry[1], entry[0]))[:_MAX_NAMED]
         return tuple((shortened(text(subject)), count) for subject, count in most)
 
-    def _wait(self, reply: bytes, pending: _Pending) -> None:
+    def _await_reply(self, reply: bytes, pending: _Pending) -> None:
         self.requests += 1
         if len(self.waiting) >= MAX_WAITING:
             self.waiting.popitem(last=False)
@@ -416,7 +418,7 @@ class PublishTally:
         if copy.answer_ns is not None:
             self._count("retries_answered")
         self._retry_ns.add(at_ns - copy.at_ns)
-        if len(self._examples) < _EXAMPLES:
+        if len(self._examples) < _MAX_EXAMPLES:
             self._examples.append(Retry(shortened(text(subject)), copy.at_ns, at_ns, copy.answer_ns))
 
     def answered_with(self, at_ns: int, inbox: bytes, headers: bytes, payload: bytes) -> None:
@@ -426,8 +428,9 @@ class PublishTally:
             return
         if headers and status(headers)[0] == _NO_RESPONDERS:
             self._count("no_responders")
-            if len(self._silent_subjects) < _EXAMPLES:
-                self._silent_subjects.add(shortened(text(pending[1])))
+            if len(self._silent_subjects) < _MAX_EXAMPLES:
+                _, subject, *_ = pending
+                self._silent_subjects.add(shortened(text(subject)))
             return
         self.answered(at_ns, pending, payload)
 
@@ -437,11 +440,11 @@ class PublishTally:
         answer = pub_ack(payload)
         if answer is None:
             return  # the reply of a service
-        self._took.append(at_ns - published_ns)
-        if len(self._took) > _TOOK:
+        self._batch_ns.append(at_ns - published_ns)
+        if len(self._batch_ns) > _BATCH:
             self._sum_up()
         if subject != self._stored_subject:
-            self._is_stored(subject)
+            self._note_stored(subject)
         if copy is not None and copy.answer_ns is None:
             copy.answer_ns = at_ns
         if answer.error is not None:
@@ -455,33 +458,33 @@ class PublishTally:
         else:
             self._book.clock.stored(answer.stream, answer.seq, published_ns, at_ns)
 
-    def _is_stored(self, subject: bytes) -> None:
+    def _note_stored(self, subject: bytes) -> None:
         """Note that JetStream replies for this subject. Most calls repeat the subject before and change nothing."""
         self._stored_subject = subject
-        if len(self._book.subjects) < _SUBJECTS:
-            self._book.subjects.add(_family(subject))
+        if len(self._book.subjects) < _MAX_FIRST_TOKENS:
+            self._book.subjects.add(_first_token(subject))
 
     def _sum_up(self) -> None:
-        """Move latencies to where they need little memory."""
-        self._acks += len(self._took)
-        self._ack_ns.add_all(self._took)
-        self._took.clear()
+        """Add the batch of latencies to the tally."""
+        self._acks += len(self._batch_ns)
+        self._ack_ns.add_all(self._batch_ns)
+        self._batch_ns.clear()
 
     def _duplicate(self, stream: str, stream_seq: int) -> None:
         self._count("duplicates")
         if stream_seq == 0:
             self._count("unproven")
-        if len(self._duplicate_streams) < _EXAMPLES:
+        if len(self._duplicate_streams) < _MAX_EXAMPLES:
             self._duplicate_streams.add(shortened(stream))
 
     def publishing(self, end_ns: int) -> Publishing:
-        """All of it when the connection or the capture ended: what still waits got no reply."""
+        """The totals when the connection or the capture ended: what still waits got no reply."""
         self._sum_up()
         if self.messages:
             self._book.closed.add(self._connection)
         waiting = LatencyTally()
         for at_ns, subject, _, _, jetstream in self.waiting.values():
-            if jetstream or _family(subject) in self._book.subjects:
+            if jetstream or _first_token(subject) in self._book.subjects:
                 self._count("unanswered")
                 waiting.add(end_ns - at_ns)
         return Publishing(

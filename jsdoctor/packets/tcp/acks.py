@@ -15,7 +15,7 @@ from jsdoctor.packets.tcp.state import BY_ACK, BY_PEER, MAX_HOLES, MILLISECOND, 
 
 
 def was_needless(state: State, resent: Resent) -> None:
-    """One more sending of these bytes was in vain; never more of them than there were."""
+    """Count one more sending of these bytes as needless, but no more than there were."""
     if resent.needless < resent.count:
         resent.needless += 1
         state.needless += 1
@@ -26,7 +26,7 @@ def was_needless(state: State, resent: Resent) -> None:
 
 
 def received_twice(state: State, left: int, right: int) -> None:
-    """The receiver says in a DSACK that it got the bytes between these sequence numbers once more."""
+    """Count a DSACK: the receiver got the bytes between these sequence numbers once more."""
     last = state.next_offset or 0
     start, end = last + ahead(left, state.next_seq), last + ahead(right, state.next_seq)
     known = state.resent.get(start)
@@ -61,18 +61,18 @@ def selective_acks(state: State, ack: int, options: bytes) -> None:
     spans = [span for span in spans if low < span[0] < span[1]]
     if spans:
         state.sacking_at = ack
-        _gaps(data, low, spans)
+        _note_gaps(data, low, spans)
 
 
 def close_below(state: State, position: int) -> None:
-    """The peer has everything below that position: gaps below have closed."""
+    """Close the gaps below that position: the peer has everything there."""
     for hole in [hole for hole in state.sack_holes if hole[1] <= position]:
-        _closed(state, hole)
+        _close_gap(state, hole)
     state.sacked = [span for span in state.sacked if span[1] > position]
 
 
 def sent_again(state: State, start: int, end: int) -> None:
-    """These bytes were sent again: a gap there closes because of that."""
+    """Note that these bytes were sent again: gaps there then close because of that."""
     for left, right in state.sack_holes:
         if left < end and right > start:
             state.sack_holes[left, right] = True
@@ -111,7 +111,7 @@ def _is_resent(data: State, start: int, end: int) -> bool:
     return any(begins < end and resent.end > start for begins, resent in recent)
 
 
-def _gaps(data: State, low: int, spans: Sequence[tuple[int, int]]) -> None:
+def _note_gaps(data: State, low: int, spans: Sequence[tuple[int, int]]) -> None:
     """Note the segments that passed here and that the receiver still lacks though it has later ones."""
     data.sacked = merged((*data.sacked, *spans))[-_MAX_SPANS:]
     data.watched = True
@@ -125,10 +125,10 @@ def _gaps(data: State, low: int, spans: Sequence[tuple[int, int]]) -> None:
             already = _is_resent(data, start, end)
             data.sack_holes.setdefault((start, end), already)
     for hole in [hole for hole in data.sack_holes if _within(*hole, data.sacked)]:
-        _closed(data, hole)
+        _close_gap(data, hole)
 
 
-def _closed(state: State, hole: tuple[int, int]) -> None:
+def _close_gap(state: State, hole: tuple[int, int]) -> None:
     if not state.sack_holes.pop(hole):
         state.downstream += 1
 
@@ -150,11 +150,11 @@ def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 _MAX_WINDOW = 1 << 30
 _DISORDER_NS = 50 * MILLISECOND
-"""Captures of several queues may show an ack before what it acknowledges: so long that is waited for."""
+"""How long acknowledged bytes are waited for: captures of several queues may show an ack before its data."""
 
 
 def acknowledged(state: State, ack: int, at: int) -> None:
-    """The peer of `state` has everything below `ack`, which it said for the first time."""
+    """Take a new `ack` of the peer, which has everything of `state` below it."""
     end = state.next_offset or 0
     position = end + ahead(ack, state.next_seq)
     if end < position <= end + _MAX_WINDOW:
@@ -165,7 +165,7 @@ def acknowledged(state: State, ack: int, at: int) -> None:
     if state.timed_at and position >= state.timed_end:
         _round_trip(state, at - state.timed_at)
     if state.holes:
-        _settle(state, position, at)
+        _expire_holes(state, position, at)
     if state.sacked or state.sack_holes:
         close_below(state, position)
     state.watched = bool(state.timed_at or state.holes or state.sacked or state.sack_holes)
@@ -180,7 +180,7 @@ def add_hole(state: State, hole: Hole) -> None:
 
 
 def give_up(state: State, hole: Hole) -> None:
-    """Nothing will fill this hole any more."""
+    """Count a hole that nothing will fill any more as missed by the capture, or as unfilled."""
     if not hole.acked_at:
         state.unfilled += hole.end - hole.start
         return
@@ -190,7 +190,7 @@ def give_up(state: State, hole: Hole) -> None:
 
 
 def same_ack(state: State) -> None:
-    """This side repeats its last ack, without data and with the same window: it waits, if anything is on its way."""
+    """Count a repeated ack, without data and with the same window, if data is on its way to this side."""
     peer = state.peer
     if peer.next_offset is None or peer.next_seq == state.ack or state.zero_since:
         return
@@ -199,7 +199,7 @@ def same_ack(state: State) -> None:
 
 
 def odd_ack(state: State, segment: Segment, at: int) -> None:
-    """A packet without data that does not carry the next number: a keep-alive, or data is still on its way."""
+    """Take a packet without data whose sequence number is not the next: a keep-alive, or data is missing before it."""
     step = ahead(segment[1], state.next_seq)
     if step == -1:
         state.keep_alives += not segment[3] & FIN
@@ -212,7 +212,7 @@ def odd_ack(state: State, segment: Segment, at: int) -> None:
 
 
 def room(state: State, window: int, at: int) -> None:
-    """This side's window has become zero, or is not zero any more."""
+    """Note that the window of this side has become zero, or is not zero any more."""
     if window:
         lasted = max(at - state.zero_since, 0)
         state.zero_since = 0
@@ -234,8 +234,8 @@ def _round_trip(state: State, took: int) -> None:
         state.least_rtt = min(state.least_rtt or took, took)
 
 
-def _settle(state: State, position: int, at: int) -> None:
-    """Holes that the peer has filled and the capture has not, for a while."""
+def _expire_holes(state: State, position: int, at: int) -> None:
+    """Give up holes whose bytes the peer acknowledged longer ago than `_DISORDER_NS`."""
     for hole in [hole for hole in state.holes if hole.end <= position]:
         if not hole.acked_at:
             hole.acked_at = at

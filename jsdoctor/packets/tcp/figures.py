@@ -1,4 +1,4 @@
-"""From what is remembered of a direction to the figures that are reported of it."""
+"""The figures that are reported of a direction, from its state."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from jsdoctor.packets.segment import ahead
 from jsdoctor.packets.tcp.acks import give_up
 from jsdoctor.packets.tcp.state import State
 
-_OFTEN = 3
-"""Sendings again, beside the first, from which size may be the reason."""
+_MIN_COPIES = 3
+"""Minimum number of retransmissions after which the size of a packet may be the reason."""
 
 
 def settle(state: State, at: int) -> None:
-    """The capture of this direction ends: what is still open stays open."""
+    """End this direction at the end of the capture: holes stay unfilled, and a zero window lasts until `at`."""
     for hole in state.holes:
         give_up(state, hole)
     state.holes = []
@@ -26,7 +26,7 @@ def settle(state: State, at: int) -> None:
 
 def flow(state: State, late: Reordering | None = None) -> Flow:
     """All figures of one direction; `late` are those of reordering when they were taken elsewhere."""
-    stuck = _stuck(state)
+    stuck_length, stuck_times, delivered_length = _stuck(state)
     return Flow(
         packets=state.packets,
         segments=state.segments,
@@ -34,9 +34,9 @@ def flow(state: State, late: Reordering | None = None) -> Flow:
         distinct_segments=state.distinct,
         distinct_packets=state.distinct + state.joined,
         damaged=state.damaged,
-        stuck_length=stuck[0],
-        stuck_times=stuck[1],
-        delivered_length=stuck[2],
+        stuck_length=stuck_length,
+        stuck_times=stuck_times,
+        delivered_length=delivered_length,
         distinct_bytes=state.distinct_bytes,
         proof=_proof(state),
         reordering=late or reordering(state),
@@ -66,17 +66,16 @@ def flow(state: State, late: Reordering | None = None) -> Flow:
 
 
 def _stuck(state: State) -> tuple[int, int, int]:
-    """What never came through though it was sent again and again, how often, and the longest packet that did."""
+    """The shortest packet that was sent again and again in vain, how often, and the longest one that came through."""
     if state.peer.ack < 0 or state.next_offset is None:
         return 0, 0, 0
     position = state.next_offset + ahead(state.peer.ack, state.next_seq)
-    stuck = [(start, item) for start, item in state.resent.items() if item.end > position and item.count >= _OFTEN]
+    stuck = [(start, item) for start, item in state.resent.items() if item.end > position and item.count >= _MIN_COPIES]
     if not stuck:
         return 0, 0, 0
     length = min(min(item.end - start, state.full) for start, item in stuck)
-    delivered = [
-        min(seen[1] - seen[0], state.full) for seen in state.ring if seen[1] <= position and seen[0] not in state.resent
-    ]
+    through = ((start, end) for start, end, *_ in state.ring if end <= position and start not in state.resent)
+    delivered = [min(end - start, state.full) for start, end in through]
     return length, max(item.count for _, item in stuck), max(delivered, default=0)
 
 

@@ -1,4 +1,4 @@
-"""Following one direction, packet by packet. What simply comes next takes the short way through `follow`."""
+"""Follows one direction, packet by packet. The next packet in order takes the shortest path through `follow`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ _USUAL_OPTIONS = 12
 _ID_PAUSE_NS = 100_000_000
 _ID_STEP = 64
 _ID_LEAP = 4096
+_ALWAYS_TIMED, _TIMED_MASK = 64, 15  # the first segments, and every 16th later
 
 
 def follow(state: State, segment: Segment, frame: int, at: int, block: bytes, view: memoryview) -> None:  # noqa: C901, PLR0912, PLR0915, PLR0917
@@ -76,7 +77,7 @@ def follow(state: State, segment: Segment, frame: int, at: int, block: bytes, vi
             state.distinct += 1
             state.distinct_bytes += length
             state.ring.append((start, end, ip_id, ts_val, at, state.epoch, hops, False))
-            if not state.timed_at and (state.distinct < 64 or not state.distinct & 15):
+            if not state.timed_at and (state.distinct < _ALWAYS_TIMED or not state.distinct & _TIMED_MASK):
                 state.timed_at, state.timed_end, state.watched = at, end, True
             if state.observer is not None:
                 state.observer.data(state.direction, start, at, view[payload_at : payload_at + captured], length)
@@ -91,7 +92,7 @@ def follow(state: State, segment: Segment, frame: int, at: int, block: bytes, vi
 
 
 def is_damaged(state: State, segment: Segment, block: bytes) -> bool:
-    """Whether an odd packet contradicts its checksum, where the first packet of its side did not; it is counted."""
+    """Whether a packet contradicts its checksum, while the first packet of its side did not. Counts it as damaged."""
     if state.checked not in _USABLE or checksum(segment, block) is not Checksum.BAD:
         return False
     state.damaged += 1
@@ -99,7 +100,10 @@ def is_damaged(state: State, segment: Segment, block: bytes) -> bool:
 
 
 def _step_of_id(state: State, ip_id: int, at: int) -> bool:
-    """Whether a non-zero id repeats. A pause and a leap begin a new epoch: a counter of the whole host went on."""
+    """Count the step from the last IP id. Returns whether a non-zero id repeats.
+
+    A leap after a pause begins a new epoch: a counter of the whole host went on.
+    """
     if state.ip_id < 0:
         return False
     step = ahead16(ip_id, state.ip_id)
@@ -121,7 +125,7 @@ _MAX_SCALE = 14
 
 
 def special(state: State, segment: Segment, at: int, block: bytes, *, repeated: bool) -> bool:
-    """Take in what is special about a packet; whether it is to be followed like any other, too."""
+    """Take the first packet, or one with SYN or RST. Returns whether it is followed like any other, too."""
     flags = segment[3]
     if state.next_offset is None or flags & SYN:
         state.checked = state.checked or checksum(segment, block)
@@ -178,7 +182,7 @@ def _open(state: State, segment: Segment, at: int, block: bytes, *, repeated: bo
 
 
 def finish_side(state: State, fin_seq: int) -> None:
-    """This side sends no more: FIN takes one number of the sequence."""
+    """Note that this side has sent FIN, which takes one sequence number."""
     state.ended_at = state.ended_at or state.last_at
     if state.fin_seq == fin_seq:
         state.fin_again += 1
@@ -192,7 +196,7 @@ def finish_side(state: State, fin_seq: int) -> None:
 
 
 def _agree_on_size(state: State, options: dict[int, bytes]) -> None:
-    """What packets of both sides carry at most: the smaller of both announcements, less the timestamps."""
+    """Set what packets of both sides carry at most: the smaller of both announced sizes, less the timestamps."""
     offered = int.from_bytes(options.get(_MAX_SIZE, b""), "big") or USUAL_FULL
     known = state.peer.isn >= 0
     size = offered - (_TIMESTAMPS_SIZE if _TIMESTAMPS in options else 0)

@@ -24,15 +24,15 @@ from jsdoctor.packets.segment import (
 )
 from jsdoctor.packets.tcp.state import MILLISECOND, State
 
-_PACKETS = 1024
-_MAX_PACKETS = 16 * _PACKETS
+_MIN_PACKETS = 1024
+_MAX_PACKETS = 16 * _MIN_PACKETS
 _KEPT_NS = 500 * MILLISECOND
-"""How long packets are known beyond the first thousand: a fast host has more than these in a queue."""
+"""How long packets beyond `_MIN_PACKETS` are kept: a fast host has more than a thousand in a queue."""
 
-_RANGES = 1024
-"""Most that is kept of one timestamp, or of a connection without them."""
+_MAX_RANGES = 1024
+"""Maximum number of ranges of one timestamp, or of a connection without timestamps."""
 
-_TIMESTAMPS = 1024
+_MAX_TIMESTAMPS = 1024
 _SOON_NS = 20 * MILLISECOND
 _STAMPED_SOON_NS = 200 * MILLISECOND
 """For packets with a timestamp of TCP: nothing is sent again sooner with the same one (the least timeout of Linux)."""
@@ -52,7 +52,7 @@ class PacketSighting(Enum):
 
 
 class _Sightings:
-    """Of one packet: when it was first seen, how often at each place, whether it came in, and whether it left then."""
+    """One packet: when it was first seen, how often at each place, whether it came in, and whether it left then."""
 
     __slots__ = ("came_in", "counts", "first_at", "went_on")
 
@@ -73,10 +73,10 @@ class _Shown:
         self._by_timestamp: OrderedDict[int, deque[tuple[int, int, Place, int]]] = OrderedDict()
 
     def add(self, seq: int, length: int, ts_val: int, here: Place, at: int) -> None:
-        """Bytes from that sequence number on, at that place and time."""
+        """Add bytes from that sequence number on, at that place and time."""
         ranges = self._by_timestamp.get(ts_val)
         if ranges is None:
-            ranges = self._by_timestamp[ts_val] = deque(maxlen=_RANGES)
+            ranges = self._by_timestamp[ts_val] = deque(maxlen=_MAX_RANGES)
             self._forget(at)
         ranges.append((seq, length, here, at))
 
@@ -84,7 +84,7 @@ class _Shown:
         """Drop those of earlier timestamps that are too old for a copy."""
         while len(self._by_timestamp) > 1:
             ts_val, ranges = next(iter(self._by_timestamp.items()))
-            if at - ranges[-1][-1] < _soon(ts_val) and len(self._by_timestamp) <= _TIMESTAMPS:
+            if at - ranges[-1][-1] < _copy_within_ns(ts_val) and len(self._by_timestamp) <= _MAX_TIMESTAMPS:
                 return
             del self._by_timestamp[ts_val]
 
@@ -95,7 +95,7 @@ class _Shown:
                 continue
             if ahead(start, seq) >= length or ahead(seq, start) >= size:
                 continue
-            if abs(at - other_at) < _soon(ts_val):
+            if abs(at - other_at) < _copy_within_ns(ts_val):
                 return True
         return False
 
@@ -116,7 +116,7 @@ class Merge:
             self._shown.add(seq, end - start, ts_val, first, at)
 
     def check(self, packet: CapturedPacket) -> PacketSighting:
-        """Whether that packet was seen at another place before."""
+        """Whether that packet was seen at another place before. Counts it if so."""
         segment, _, at, _ = packet
         key = segment[0]
         here = place(key)
@@ -135,7 +135,7 @@ class Merge:
 
     def _forget(self, at: int) -> None:
         """Drop the packets that are too old for a copy, down to the first thousand, and the oldest of far too many."""
-        while len(self._packets) > _PACKETS:
+        while len(self._packets) > _MIN_PACKETS:
             identity, oldest = next(iter(self._packets.items()))
             if at - oldest.first_at < _KEPT_NS and len(self._packets) <= _MAX_PACKETS:
                 return
@@ -148,10 +148,10 @@ class Merge:
         # A host may hold a packet for longer than senders wait, as the queue of a shaped link does. It is the same one
         # if it came in and leaves now, or has the same number of IP: what is sent again gets another.
         passed_on = seen.came_in and not seen.went_on and is_outgoing(segment[0])
-        same = passed_on or (ip_id > 0 and ts_val >= 0) or at - seen.first_at < _soon(ts_val)
-        again = here[0] == UNKNOWN_PLACE and here in counts and same
+        same = passed_on or (ip_id > 0 and ts_val >= 0) or at - seen.first_at < _copy_within_ns(ts_val)
+        repeated = here[0] == UNKNOWN_PLACE and here in counts and same
         counts[here] = counts.get(here, 0) + 1
-        if counts[here] <= others or again:
+        if counts[here] <= others or repeated:
             return True
         if len(counts) == 1 and counts[here] == 1 and self._was_last(segment, here):
             return True
@@ -164,7 +164,7 @@ class Merge:
         return copied
 
     def _was_last(self, segment: Segment, here: Place) -> bool:
-        """What the first place had shown before there was a second one: its SYN, and its last ack."""
+        """Whether it is the last packet of the first place before there was a second one: its SYN, or its last ack."""
         seq, ack, flags, length = segment[1], segment[2], segment[3], segment[8]
         if here == self._first or self.state.next_offset is None or len(self._packets) > 1:
             return False
@@ -185,6 +185,6 @@ def _identity(packet: CapturedPacket) -> _Identity:
     return seq, ack, flags, window, ip_id, ts_val, packet.block[options_at:payload_at]
 
 
-def _soon(ts_val: int) -> int:
-    """Within which time a packet that looks the same is the same one."""
+def _copy_within_ns(ts_val: int) -> int:
+    """The time within which an equal packet is a copy."""
     return _SOON_NS if ts_val < 0 else _STAMPED_SOON_NS

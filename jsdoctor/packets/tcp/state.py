@@ -15,7 +15,7 @@ from jsdoctor.packets.value_histogram import ValueHistogram
 
 _WORD = 0xFFFF
 _TCP = 6
-_CHECKSUM_AT = 16
+_CHECKSUM_AT, _TCP_HEADER = 16, 20
 
 
 class Checksum(IntEnum):
@@ -28,9 +28,9 @@ class Checksum(IntEnum):
 
 
 def checksum(segment: Segment, block: bytes) -> Checksum:
-    """The verdict on one packet."""
+    """Check the checksum of one packet."""
     key, options_at, payload_at, captured, length = segment[0], segment[5], segment[6], segment[7], segment[8]
-    begins, ends = options_at - 20, payload_at + captured
+    begins, ends = options_at - _TCP_HEADER, payload_at + captured
     if captured < length or ends > len(block) or payload_at < options_at:
         return Checksum.UNKNOWN
     size = ends - begins
@@ -53,9 +53,10 @@ MAX_RESENT = 1024
 """Number of retransmitted byte ranges that are kept: a late DSACK must still match its own."""
 
 USUAL_FULL = 1460
-"""What a full packet carries where no handshake says it."""
+"""Payload of a full packet in bytes, if no handshake shows it."""
 
 MAX_EVENTS = 8
+_MIN_ID_STEPS = 8
 MILLISECOND = 1_000_000
 
 
@@ -110,10 +111,10 @@ class Resent:
 
 
 class Noticed(Protocol):
-    """Who wants to know of every label that is given, for example a test that knows the truth."""
+    """Takes every label that is given, as a test does that knows the right ones."""
 
     def __call__(self, direction: Direction, frame: int, label: Label) -> None:
-        """That packet of the file was given that label."""
+        """Take the label of a packet of the file."""
 
 
 class State:
@@ -217,14 +218,14 @@ class State:
     @property
     def ids_tell(self) -> bool:
         """Whether this side numbers its packets: ids increase by small steps, and do not repeat."""
-        return self.id_steps >= 8 and self.id_leaps * 10 <= self.id_steps and self.id_still <= self.id_steps
+        return self.id_steps >= _MIN_ID_STEPS and self.id_leaps * 10 <= self.id_steps and self.id_still <= self.id_steps
 
     def packets_of(self, length: int) -> int:
-        """How many packets on the network carry so many bytes at once."""
+        """The number of packets on the network that carry this number of bytes."""
         return -(-length // self.full)
 
     def notice(self, event: PacketEvent) -> None:
-        """A label was given."""
+        """Keep an event, and pass its label on."""
         if len(self.events) < MAX_EVENTS:
             self.events.append(event)
         if self.noticed is not None:

@@ -56,24 +56,26 @@ def discover(
     repeated = Counter(stored.name for _, stored in stored_files)
     parts: dict[str, Part] = {}
     for given, stored in stored_files:
-        many = repeated[stored.name] > 1 and stored.path != stored.name
-        name = f"{given.rstrip('/')}/{stored.name}" if many else stored.name
+        ambiguous = repeated[stored.name] > 1 and stored.path != stored.name
+        name = f"{given.rstrip('/')}/{stored.name}" if ambiguous else stored.name
         name = (names or {}).get(stored.path, name)
         if stored.path not in parts:
             named = stored.path == given or stored.name == STDIN or (stored.problem != "" and not has_magic(given))
-            part = _whole(stored, name, named or bool(stored.problem))
-            zone, server = _chosen(zones, part), _chosen(servers, part)
+            part = _part_of_file(stored, name, named or bool(stored.problem))
+            zone, server = _first_match(zones, part), _first_match(servers, part)
             parts[stored.path] = msgspec.structs.replace(part, zone=zone, server=server)
     files = tuple(sorted(parts.values(), key=lambda part: (part.name, part.path)))
     return ReadPlan(files, sum(part.weight for part in files))
 
 
-def _chosen(pairs: Sequence[tuple[str, str]], part: Part) -> str:
+def _first_match(pairs: Sequence[tuple[str, str]], part: Part) -> str:
+    """The value of the first pattern that matches the name of the part, its last component or its path."""
     candidates = (part.name, part.name.rpartition("/")[2], part.path)
     return next((value for pattern, value in pairs if any(fnmatchcase(c, pattern) for c in candidates)), "")
 
 
-def _whole(stored: Stored, name: str, named: bool) -> Part:
+def _part_of_file(stored: Stored, name: str, named: bool) -> Part:
+    """One part for the whole file. Its first bytes give the codec; if it cannot be read, `problem` has the reason."""
     problem, codec = stored.problem, ""
     if not problem:
         try:

@@ -42,9 +42,9 @@ _SCHEMA = pa.schema(
         ("text", pa.string()),
     ]
 )
-_NULL = "__HIVE_DEFAULT_PARTITION__"
-_KEPT_EVENTS = 20_000
-_OPEN_FILES = 32
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # the name that Hive gives to a partition without a value
+_MAX_BUFFERED_EVENTS = 20_000
+_MAX_OPEN_FILES = 32
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -67,7 +67,7 @@ class EventStaging:
         return EventWriter(self.uri)
 
     def scan(self, settings: ScanSettings, part: Part, progress: Callable[[int], None] | None = None) -> Iterator[Row]:
-        """Scan a part as ever, and write its events as well."""
+        """The rows of a part, as `scan_part` yields them; its events are written as well."""
         writer = self.writer()
         yield from scan_part(settings, part, sink=writer.add, progress=progress)
         writer.close()
@@ -78,48 +78,49 @@ class EventWriter:
 
     def __init__(self, uri: str) -> None:
         self._files, self._root = _filesystem(uri)
-        self._kept: dict[str, list[LogEvent]] = {}
-        self._count = 0
+        self._buffered: dict[str, list[LogEvent]] = {}
+        self._buffered_count = 0
         self._open: OrderedDict[str, tuple[str, Any]] = OrderedDict()
-        self._events: dict[str, int] = {}
+        self._events_by_path: dict[str, int] = {}
 
     def add(self, events: Sequence[LogEvent]) -> None:
         """Add a batch."""
         for event in events:
-            self._kept.setdefault(_partition(event), []).append(event)
-        self._count += len(events)
-        if self._count >= _KEPT_EVENTS:
+            self._buffered.setdefault(_partition(event), []).append(event)
+        self._buffered_count += len(events)
+        if self._buffered_count >= _MAX_BUFFERED_EVENTS:
             self._flush()
 
     def close(self) -> list[EventFile]:
         """Finish every file and return them."""
         self._flush()
         while self._open:
-            self._finish()
-        return [EventFile(path, count) for path, count in sorted(self._events.items())]
+            self._close_oldest()
+        return [EventFile(path, count) for path, count in sorted(self._events_by_path.items())]
 
     def _flush(self) -> None:
-        for partition, events in sorted(self._kept.items()):
-            path, file = self._file(partition)
+        for partition, events in sorted(self._buffered.items()):
+            path, file = self._open_file(partition)
             file.write_table(_table(events))
-            self._events[path] += len(events)
-        self._kept, self._count = {}, 0
+            self._events_by_path[path] += len(events)
+        self._buffered, self._buffered_count = {}, 0
 
-    def _file(self, partition: str) -> tuple[str, Any]:
+    def _open_file(self, partition: str) -> tuple[str, Any]:
+        """The path and the open file of a partition. At most `_MAX_OPEN_FILES` are open: the oldest is closed first."""
         if partition not in self._open:
-            while len(self._open) >= _OPEN_FILES:
-                self._finish()
+            while len(self._open) >= _MAX_OPEN_FILES:
+                self._close_oldest()
             path = f"{partition}/{uuid.uuid4().hex}.parquet"
             self._files.create_dir(f"{self._root}/{partition}", recursive=True)
             self._open[partition] = (
                 path,
                 pq.ParquetWriter(f"{self._root}/{path}", _SCHEMA, filesystem=self._files, compression="zstd"),
             )
-            self._events[path] = 0
+            self._events_by_path[path] = 0
         self._open.move_to_end(partition)
         return self._open[partition]
 
-    def _finish(self) -> None:
+    def _close_oldest(self) -> None:
         _, (_, file) = self._open.popitem(last=False)
         file.close()
 
@@ -128,15 +129,15 @@ class EventStore:
     """The directory of one run: written aside, moved into place at the end, removed if the run does not complete."""
 
     def __init__(self, place: str) -> None:
-        """Raise `UsageProblem` unless `place` is an empty directory, or does not exist and can be created."""
+        """Create the staging directory. Raises `UsageProblem` unless `place` is empty or can be created."""
         self._place = place
         try:
             self._files, self._root = _filesystem(place if "://" in place else str(Path(place).absolute()))
             info = self._files.get_file_info(fs.FileSelector(self._root, allow_not_found=True))
             if info:
                 raise UsageProblem(f"--events {place} is not empty", "name a directory that is not there yet")
-            self._aside = f"_unfinished-{uuid.uuid4().hex[:12]}"
-            self._files.create_dir(f"{self._root}/{self._aside}", recursive=True)
+            self._staging_name = f"_unfinished-{uuid.uuid4().hex[:12]}"
+            self._files.create_dir(f"{self._root}/{self._staging_name}", recursive=True)
         except (OSError, pa.ArrowInvalid) as error:
             raise UsageProblem(f"--events {place} cannot be written: {error}", "choose another place") from error
 
@@ -144,7 +145,7 @@ class EventStore:
     def staging(self) -> EventStaging:
         """The staging area for the workers."""
         base = self._place if "://" in self._place else self._root
-        return EventStaging(f"{base.rstrip('/')}/{self._aside}")
+        return EventStaging(f"{base.rstrip('/')}/{self._staging_name}")
 
     def commit(self, servers: Mapping[str, str], written: Iterable[EventFile] | None = None) -> int:
         """Move finished files into place, then write the manifest. Returns the number of events.
@@ -154,9 +155,9 @@ class EventStore:
         """
         listed = sorted(self._staged() if written is None else written, key=lambda file: file.path)
         for file in listed:
-            target = f"{self._root}/{_renamed(file.path, servers)}"
+            target = f"{self._root}/{_final_path(file.path, servers)}"
             self._files.create_dir(target.rpartition("/")[0], recursive=True)
-            self._files.move(f"{self._root}/{self._aside}/{file.path}", target)
+            self._files.move(f"{self._root}/{self._staging_name}/{file.path}", target)
         events = sum(file.events for file in listed)
         manifest = {
             "format": EVENTS_FORMAT,
@@ -170,7 +171,7 @@ class EventStore:
         return events
 
     def _staged(self) -> Iterator[EventFile]:
-        aside = f"{self._root}/{self._aside}"
+        aside = f"{self._root}/{self._staging_name}"
         for info in self._files.get_file_info(fs.FileSelector(aside, recursive=True)):
             if info.is_file:
                 rows = pq.read_metadata(info.path, filesystem=self._files).num_rows
@@ -182,8 +183,9 @@ class EventStore:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        """Remove the staging directory, and after an error the whole directory if it is empty."""
         with contextlib.suppress(OSError):
-            self._files.delete_dir(f"{self._root}/{self._aside}")
+            self._files.delete_dir(f"{self._root}/{self._staging_name}")
         if kind is not None:
             with contextlib.suppress(OSError):
                 if not self._files.get_file_info(fs.FileSelector(self._root)):
@@ -191,7 +193,7 @@ class EventStore:
 
 
 def server_names(parts: Iterable[Part], evidence: LogEvidence) -> dict[str, str]:
-    """The one server that wrote each series. Events use the series as server name until a banner has the name."""
+    """The server that wrote each series, if only one did. Events have the series for a name until a banner has it."""
     series_of = {part.name: part.series for part in parts}
     known_names: dict[str, set[str]] = {}
     for file in evidence.files:
@@ -199,14 +201,15 @@ def server_names(parts: Iterable[Part], evidence: LogEvidence) -> dict[str, str]
     return {series: min(names) for series, names in known_names.items() if len(names) == 1}
 
 
-def _renamed(path: str, servers: Mapping[str, str]) -> str:
+def _final_path(path: str, servers: Mapping[str, str]) -> str:
+    """The path of a staged file with the server name that was learned later."""
     date, server, file = path.split("/")
     known = unquote(server.removeprefix("server="))
-    return f"{date}/server={_named(servers.get(known, known))}/{file}"
+    return f"{date}/server={_partition_value(servers.get(known, known))}/{file}"
 
 
-def _named(server: str) -> str:
-    return quote(server, safe="") or _NULL
+def _partition_value(server: str) -> str:
+    return quote(server, safe="") or _NO_VALUE
 
 
 def _filesystem(uri: str) -> tuple[Any, str]:
@@ -217,8 +220,8 @@ def _filesystem(uri: str) -> tuple[Any, str]:
 
 
 def _partition(event: LogEvent) -> str:
-    day = (_EPOCH + timedelta(microseconds=event.at_us)).date().isoformat() if event.at_us is not None else _NULL
-    return f"date={day}/server={_named(event.server)}"
+    day = (_EPOCH + timedelta(microseconds=event.at_us)).date().isoformat() if event.at_us is not None else _NO_VALUE
+    return f"date={day}/server={_partition_value(event.server)}"
 
 
 def _table(events: Sequence[LogEvent]) -> pa.Table:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from jsdoctor.logs.aggregate.evidence import assemble
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.log_scan import Part, ScanSettings
-from jsdoctor.sources.archives.series import Progress, Scan, aggregated, by_series, scan_rows
+from jsdoctor.sources.archives.series import GC_THRESHOLDS, Progress, Scan, aggregated, by_series, scan_rows
 
 
 def run_local(
@@ -20,7 +20,7 @@ def run_local(
     scan: Scan = scan_rows,
 ) -> LogEvidence:
     """Scan, aggregate and assemble here. `progress` gets the stored bytes done since its last call."""
-    with _rare_collection():
+    with _garbage_collected_rarely():
         if processes > 1 and len(parts) > 1:
             from jsdoctor.sources.archives.processes import run_in_processes
 
@@ -30,13 +30,13 @@ def run_local(
 
 
 @contextmanager
-def _rare_collection() -> Iterator[None]:
+def _garbage_collected_rarely() -> Iterator[None]:
     """Run the garbage collector rarely: rows have no cycles, and its usual interval costs a fifth of the time.
 
-    Nor does it look at the evidence afterwards, which is needed to the end of a run.
+    At the end, all objects are excluded from later collections: the evidence is needed to the end of a run.
     """
     usual = gc.get_threshold()
-    gc.set_threshold(200_000, 20, 20)
+    gc.set_threshold(*GC_THRESHOLDS)
     try:
         yield
         gc.freeze()

@@ -16,7 +16,7 @@ from jsdoctor.sources.archives.part import Scanner
 
 
 class SelectedLog(msgspec.Struct, frozen=True):
-    """One file: its selected lines, the number of all lines, and when it was written. `problem`: what was not read."""
+    """One file: its selected lines, the number of all lines, and when it was written. `problem`: a read error."""
 
     path: str
     text: bytes
@@ -29,14 +29,14 @@ class SelectedLog(msgspec.Struct, frozen=True):
 
 def selected_logs(settings: ScanSettings, plan: ReadPlan, progress: Callable[[int], None]) -> list[SelectedLog]:
     """The selected lines of each file. Nothing is raised: read errors are in `problem` of the file."""
-    scanner = _Selecting(Matcher(settings.signatures))
+    scanner = _SelectingScanner(Matcher(settings.signatures))
     for part in plan.files:
         for _ in scanner.rows(part, progress):
             pass  # a selection has no rows
     return scanner.logs
 
 
-class _Selecting(Scanner):
+class _SelectingScanner(Scanner):
     """Reads files like the scan, but selects lines instead of scanning them."""
 
     def __init__(self, matcher: Matcher) -> None:
@@ -46,22 +46,22 @@ class _Selecting(Scanner):
     def _scan(self, part: Part, context: bytes = b"") -> PartReader:
         del context  # only the scan needs what stands before a part
         room = MAX_KEPT_IN_ALL_BYTES - sum(len(log.text) for log in self.logs)
-        return _Selection(part, LineSelection(self._matcher, room, year_of(part.mtime_us)), self.logs)
+        return _SelectingReader(part, LineSelection(self._matcher, room, year_of(part.mtime_us)), self.logs)
 
 
-class _Selection:
-    """Has the methods that the scan of a part has."""
+class _SelectingReader:
+    """Takes the place of `PartReader`: selects the lines of a part, and yields no rows."""
 
     def __init__(self, part: Part, selection: LineSelection, logs: list[SelectedLog]) -> None:
         self._part, self._logs, self._selection = part, logs, selection
 
     def feed(self, block: bytes, _base: int, /) -> Iterator[Row]:
-        """Take a block."""
+        """Select the lines of a block."""
         self._selection.feed(block)
         return iter(())
 
     def finish(self, *, problem: str = "", **_: object) -> Iterator[Row]:
-        """The part ends here."""
+        """End the part, and add its selected lines to the logs."""
         chosen = self._selection
         chosen.finish()
         self._logs.append(

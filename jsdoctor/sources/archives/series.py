@@ -17,7 +17,8 @@ _IN_MEMORY_BYTES = 4 << 20
 """Maximum size in bytes of the rows that are sorted in memory; more go to temporary files in sorted runs."""
 
 _BATCH_BYTES = 32 << 10
-_ROW_BYTES = 300  # of a row beside its value, roughly
+_ROW_BYTES = 300  # estimated size in bytes of a row without its value
+GC_THRESHOLDS = (200_000, 20, 20)  # of the garbage collector during a scan, whose rows have no cycles
 
 
 class RowSorter:
@@ -63,7 +64,7 @@ class RowSorter:
 
 
 def _batches(rows: list[Row]) -> Iterator[list[Row]]:
-    """Rows that are read back together: of each run one batch is in memory."""
+    """The rows in batches of some `_BATCH_BYTES`: when runs are merged, one batch of each is in memory."""
     batch: list[Row] = []
     size = 0
     for row in rows:
@@ -104,7 +105,7 @@ def by_series(parts: Sequence[Part]) -> list[tuple[str, list[Part]]]:
 def aggregated(
     settings: ScanSettings, parts: Sequence[Part], progress: Progress | None, scan: Scan
 ) -> Iterator[Aggregated]:
-    """Whole series, scanned and aggregated. An archive among them may hold several."""
+    """The aggregated rows of whole series. An archive among the parts may hold several series."""
     with RowSorter() as sorter:
         for part in parts:
             sorter.add(scan(settings, part, progress))

@@ -10,7 +10,7 @@ import msgspec
 from jsdoctor.model.log_scan import Part
 
 PART_BYTES = 64 << 20
-"""So large a piece of plain text is scanned at a time."""
+"""Size in bytes of the ranges into which plain text is cut."""
 
 
 def split(files: Sequence[Part], size: int = PART_BYTES) -> list[Part]:
@@ -29,8 +29,8 @@ def split(files: Sequence[Part], size: int = PART_BYTES) -> list[Part]:
 def bins(parts: Sequence[Part], count: int) -> list[list[Part]]:
     """At most `count` bins of about the same weight, none empty; the same parts always give the same bins.
 
-    The heaviest comes first, as bins are read in this order: one large packed file, which is one part whatever its
-    size, must not be begun when all else is done.
+    The heaviest comes first, as bins are read in this order: a large compressed file is always one part, and must not
+    be the last to begin.
     """
     filled: list[list[Part]] = [[] for _ in range(max(1, min(count, len(parts))))]
     loads = [(0, number) for number in range(len(filled))]
@@ -43,7 +43,7 @@ def bins(parts: Sequence[Part], count: int) -> list[list[Part]]:
 
 
 def longest_packed(parts: Sequence[Part], workers: int) -> Part | None:
-    """The packed file that bounds the time of a run, if one does: it is one part, and more than a worker's share."""
+    """The compressed file that alone is more than the share of a worker, so that it decides how long a run takes."""
     packed = max((part for part in parts if part.codec), key=lambda part: part.weight, default=None)
     total = sum(part.weight for part in parts)
     return packed if packed is not None and workers > 1 and packed.weight * workers > total else None

@@ -18,10 +18,10 @@ from jsdoctor.sources.archives.discover import ReadPlan
 from jsdoctor.sources.archives.store import open_stored
 from jsdoctor.sources.codec import Unreadable, decompressed
 
-_PROBE = 64 * 1024
-"""So much text is searched for a dated line before a place in a file counts as undated."""
+_PROBE_BYTES = 64 * 1024
+"""Number of bytes that are searched for a dated line before a position in a file counts as undated."""
 
-_COUNTED = 4 << 20
+_COUNT_BLOCK_BYTES = 4 << 20
 _NEWLINE = ord("\n")
 _MAX_US = 1 << 62
 _ARCHIVES = ("tar", "zip")
@@ -44,22 +44,22 @@ def narrowed(plan: ReadPlan, window: Window) -> Narrowed:
     kept: list[Part] = []
     whole: list[str] = []
     outside = cut = 0
-    since = _us(window.since, -_MAX_US)
-    until = _us(window.until, _MAX_US)
+    since = _to_us(window.since, -_MAX_US)
+    until = _to_us(window.until, _MAX_US)
     for part in plan.files:
-        narrowed = part if part.problem or not part.size else _narrow(part, since, until, window.local_zone)
-        if narrowed is None:
+        rest = part if part.problem or not part.size else _narrow(part, since, until, window.local_zone)
+        if rest is None:
             outside += 1
             continue
-        kept.append(narrowed)
-        if narrowed is not part:
+        kept.append(rest)
+        if rest is not part:
             cut += 1
         elif not part.problem and part.size and not _lies_inside(part, since, until, window.local_zone):
             whole.append(part.name)
     return Narrowed(ReadPlan(tuple(kept), sum(part.weight for part in kept)), outside, cut, tuple(whole))
 
 
-def _us(at: datetime | None, default: int) -> int:
+def _to_us(at: datetime | None, default: int) -> int:
     return default if at is None else round(at.astimezone(UTC).timestamp() * 1e6)
 
 
@@ -72,13 +72,14 @@ def _narrow(part: Part, since: int, until: int, local_zone: str) -> Part | None:
             if part.codec:
                 first = None if part.codec in _ARCHIVES else _first_packed(part, stream, local_zone)
                 return None if first is not None and first > until else part
-            return _cut(part, _Times(part, stream, local_zone), since, until)
+            return _cut(part, _LineTimes(part, stream, local_zone), since, until)
     except (OSError, Unreadable):
         return part  # the scan reports the error
 
 
-def _cut(part: Part, times: _Times, since: int, until: int) -> Part | None:
-    first, last = times.at(0), times.last()
+def _cut(part: Part, times: _LineTimes, since: int, until: int) -> Part | None:
+    """The range of a plain file in the window; None if no line is in it, the file itself if its times do not grow."""
+    first, last = times.first_from(0), times.last()
     if first is None or last is None or first > last:
         return part
     if last < since or first > until:
@@ -99,8 +100,8 @@ def _lies_inside(part: Part, since: int, until: int, local_zone: str) -> bool:
         return False
     try:
         with open_stored(part.path) as stream:
-            times = _Times(part, stream, local_zone)
-            first, last = times.at(0), times.last()
+            times = _LineTimes(part, stream, local_zone)
+            first, last = times.first_from(0), times.last()
     except OSError:
         return True
     return first is not None and last is not None and since <= first <= last <= until
@@ -109,18 +110,18 @@ def _lies_inside(part: Part, since: int, until: int, local_zone: str) -> bool:
 def _first_packed(part: Part, stream: BinaryIO, local_zone: str) -> int | None:
     """The first time in a compressed file."""
     text = next(iter(decompressed(lambda size: stream.read(size) or b"", part.codec)), b"")
-    times = _Times(part, stream, local_zone)
-    return next((at for line in text[:_PROBE].split(b"\n") if (at := times.of(line)) is not None), None)
+    times = _LineTimes(part, stream, local_zone)
+    return next((at for line in text[:_PROBE_BYTES].split(b"\n") if (at := times.time_of(line)) is not None), None)
 
 
-class _Times:
+class _LineTimes:
     """When the lines of a plain file were written, UTC microseconds, by byte offset."""
 
     def __init__(self, part: Part, stream: BinaryIO, local_zone: str) -> None:
         self._stream, self._size, self._year = stream, part.size, year_of(part.mtime_us)
         self._zone = Zone(part.zone or local_zone)
 
-    def of(self, line: bytes) -> int | None:
+    def time_of(self, line: bytes) -> int | None:
         """The time of one line; None where it has none with a date."""
         parsed = read_line(line, self._year)
         us = parsed.us if parsed.us is not None else parsed.native_us
@@ -128,51 +129,51 @@ class _Times:
             return None
         return us if parsed.zoned else self._zone.utc_us(us)
 
-    def at(self, offset: int) -> int | None:
+    def first_from(self, offset: int) -> int | None:
         """The time of the first dated line that begins at `offset` or after it."""
-        return self._dated(offset)[1]
+        return self._first_dated(offset)[1]
 
     def last(self) -> int | None:
         """The time of the last dated line."""
-        begin = max(0, self._size - _PROBE)
+        begin = max(0, self._size - _PROBE_BYTES)
         lines = self._read(begin, self._size - begin).split(b"\n")[1 if begin else 0 :]
-        return next((at for line in reversed(lines) if (at := self.of(line)) is not None), None)
+        return next((at for line in reversed(lines) if (at := self.time_of(line)) is not None), None)
 
     def bisect(self, reached: Callable[[int], bool]) -> int:
         """The offset of the first dated line for whose time `reached` holds, in a file whose times grow."""
         low, high = 0, self._size
         while low < high:
             middle = (low + high) // 2
-            _, at = self._dated(middle)
+            _, at = self._first_dated(middle)
             if at is not None and not reached(at):
                 low = middle + 1
             else:
                 high = middle
-        return self._dated(low)[0]
+        return self._first_dated(low)[0]
 
     def lines_before(self, offset: int) -> int:
         """How many lines end before that offset."""
         self._stream.seek(0)
         lines, rest, newlines = 0, offset, _newline_counter()
-        while rest > 0 and (block := self._stream.read(min(rest, _COUNTED))):
+        while rest > 0 and (block := self._stream.read(min(rest, _COUNT_BLOCK_BYTES))):
             lines += newlines(block)
             rest -= len(block)
         return lines
 
-    def _dated(self, offset: int) -> tuple[int, int | None]:
+    def _first_dated(self, offset: int) -> tuple[int, int | None]:
         """Where the first dated line at or after `offset` begins, and its time; the end of the file if none is near."""
         begin = max(0, offset - 1)
-        text = self._read(begin, _PROBE)
-        place = begin
+        text = self._read(begin, _PROBE_BYTES)
+        position = begin
         if offset:
             skipped = text.find(b"\n") + 1
             if not skipped:
                 return self._size, None
-            text, place = text[skipped:], begin + skipped
+            text, position = text[skipped:], begin + skipped
         for line in text.split(b"\n"):
-            if line and (at := self.of(line)) is not None:
-                return place, at
-            place += len(line) + 1
+            if line and (at := self.time_of(line)) is not None:
+                return position, at
+            position += len(line) + 1
         return self._size, None
 
     def _read(self, offset: int, size: int) -> bytes:

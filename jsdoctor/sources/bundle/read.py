@@ -99,7 +99,7 @@ def _archive(container: Container) -> Captured:
 
 
 MAX_BUNDLES = MAX_SAMPLES
-"""Of more: first, last, and others between."""
+"""Maximum number of bundles of a history. Of more, the first, the last and others between them are read."""
 
 
 class Earlier(NamedTuple):

@@ -24,6 +24,7 @@ from jsdoctor.sources.headline import packets_headline
 
 _NS_PER_US = 1000
 _MAX_NAME_LENGTH = 200
+_MAX_TIME_US = 1 << 52  # the time in a bundle may be any number
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,23 +82,26 @@ class BundleFile(Source):
         for number, log in enumerate(captured.logs, 1):
             path = directory / f"{number:05}.log"  # never a name that the bundle gives
             path.write_bytes(log.text)
-            written_ns = min(log.note.written_us, 1 << 52) * _NS_PER_US
+            written_ns = min(log.note.written_us, _MAX_TIME_US) * _NS_PER_US
             os.utime(path, ns=(written_ns, written_ns))
             names[str(path)] = f"{self.path}!{log.note.path[:_MAX_NAME_LENGTH].lstrip('/')}"
             if log.note.series:
                 series[str(path)] = log.note.series[:_MAX_NAME_LENGTH]
             unkept[names[str(path)]] = max(log.note.lines - log.note.kept, 0)
         services = captured.log_services
-        cut = any(log.note.left_out or not log.text for log in captured.logs)
+        is_incomplete = any(log.note.left_out or not log.text for log in captured.logs)
         return LogFiles(
             paths=tuple(names),
             names=names,
             series=series,
             signatures=captured.signatures,
             unkept=unkept,
-            incomplete=cut or any(service.incomplete for service in services),
+            incomplete=is_incomplete or any(service.incomplete for service in services),
             words="; ".join(service.words for service in services if service.words),
-            gaps=(*(gap for service in services for gap in service.gaps), *log_gaps([of.note for of in captured.logs])),
+            gaps=(
+                *(gap for service in services for gap in service.gaps),
+                *log_gaps([log.note for log in captured.logs]),
+            ),
         )
 
 
@@ -109,8 +113,8 @@ def _without_packets(sample: Sample) -> Sample:
 def log_gaps(notes: Sequence[LogNote]) -> Iterator[Gap]:
     """The gaps of the logs that a bundle was to keep."""
     for note in notes:
-        full = f"{note.left_out:,} lines for which there was no room are left out" if note.left_out else ""
-        if reason := "; ".join(filter(None, [note.problem, full])):
+        too_large = f"{note.left_out:,} lines for which there was no room are left out" if note.left_out else ""
+        if reason := "; ".join(filter(None, [note.problem, too_large])):
             yield Gap(
                 kind="log",
                 subject=Subject(kind="file", name=note.path),

@@ -13,25 +13,25 @@ from jsdoctor.model.problems import UsageProblem
 from jsdoctor.sources.bundle.container import MAX_RATIO
 
 _LARGE_BYTES = 1 << 20
-_PLACE = "choose another place with -o"
+_PLACE_HINT = "choose another place with -o"
 
 
 def require_place(path: Path, force: bool) -> None:
-    """Before anything is collected: raises UsageProblem where the bundle could not be written in the end."""
+    """Raise UsageProblem if the bundle cannot be written there. Called before anything is collected."""
     if path.exists() and not path.is_file():
-        raise UsageProblem(f"cannot write {path}: it is not a file", _PLACE)
+        raise UsageProblem(f"cannot write {path}: it is not a file", _PLACE_HINT)
     if path.exists() and not force:
         raise UsageProblem(f"{path} is there already", "choose another name with -o, or add --force to replace it")
     if not path.parent.is_dir():
-        raise UsageProblem(f"cannot write {path}: there is no directory {path.parent}", _PLACE)
+        raise UsageProblem(f"cannot write {path}: there is no directory {path.parent}", _PLACE_HINT)
     if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise UsageProblem(f"cannot write {path}: permission denied", _PLACE)
+        raise UsageProblem(f"cannot write {path}: permission denied", _PLACE_HINT)
 
 
 def write_bundle(path: Path, members: Iterable[tuple[str, bytes]], force: bool = False) -> int:
     """Write the members and return the size of the file in bytes. Raises UsageProblem when that cannot be done.
 
-    Whatever goes wrong, and when the user interrupts, what was under that name is still there and nothing else is.
+    After an error or an interruption, an existing file of that name is unchanged, and no other file is left.
     """
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mode 0600
@@ -48,7 +48,7 @@ def write_bundle(path: Path, members: Iterable[tuple[str, bytes]], force: bool =
         _sync_directory(path.parent)
         return path.stat().st_size
     except OSError as error:
-        raise UsageProblem(f"cannot write {path}: {error.strerror or error}", _PLACE) from error
+        raise UsageProblem(f"cannot write {path}: {error.strerror or error}", _PLACE_HINT) from error
 
 
 def _write_zip(file: object, members: Iterable[tuple[str, bytes]]) -> None:
@@ -63,7 +63,7 @@ def _shrinks_too_much(content: bytes) -> bool:
 
 
 def _sync_directory(directory: Path) -> None:
-    """The new name survives a power cut, too."""
+    """Write the directory to disk, so that the new name survives a power cut."""
     if os.name != "posix":
         return
     handle = os.open(directory, os.O_RDONLY)

@@ -20,15 +20,15 @@ from jsdoctor.sources.servers.monitor_url import MonitorUrl, mounts_for
 async def monitored_clocks(
     urls: Iterable[MonitorUrl], tls: ssl.SSLContext | None, timeout_s: float, collection: CollectionResult
 ) -> None:
-    """The clock of each server with one of these monitoring ports."""
+    """Add the clock of each server with one of these monitoring ports to the collection."""
     urls = list(dict.fromkeys(urls))
     secure = any(url.base.startswith("https://") for url in urls)
     verify = (tls or ssl.create_default_context()) if secure else False
     async with httpx2.AsyncClient(verify=verify, timeout=timeout_s, mounts=mounts_for(urls)) as client:
-        await asyncio.gather(*(_clock(client, url, timeout_s, collection) for url in urls))
+        await asyncio.gather(*(_measure(client, url, timeout_s, collection) for url in urls))
 
 
-async def _clock(client: httpx2.AsyncClient, url: MonitorUrl, timeout_s: float, collection: CollectionResult) -> None:
+async def _measure(client: httpx2.AsyncClient, url: MonitorUrl, timeout_s: float, collection: CollectionResult) -> None:
     target, budget = url.base + "/varz", Budget()
 
     async def ask() -> bool:

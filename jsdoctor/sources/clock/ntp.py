@@ -28,7 +28,7 @@ from jsdoctor.sources.servers.collection_result import CollectionResult
 _MAX_WAIT_S = 2.0
 _ATTEMPTS = 2
 _PACKET_BYTES = 48
-_MAX_PACKET = 1024
+_MAX_PACKET_BYTES = 1024
 _FIELDS = set(NtpAnswer.__struct_fields__) - {"host", "sent"}
 
 
@@ -60,6 +60,7 @@ async def ask_ntp(hosts: Sequence[NtpHost], timeout_s: float) -> CollectionResul
 def _answer_into(
     future: asyncio.Future[Exchange | Gap], loop: asyncio.AbstractEventLoop, host: NtpHost, wait_s: float
 ) -> None:
+    """Put the reply of a host, or a gap, into `future`. Runs in a thread of its own."""
     try:
         reading: Exchange | Gap = _answer(host, wait_s)
     except _NoAnswerError as error:
@@ -67,12 +68,12 @@ def _answer_into(
     except (OSError, UnicodeError, ntplib.NTPException) as error:
         reading = ntp_gap(host.text, f"it cannot be queried: {error}")
 
-    def give() -> None:
+    def set_result() -> None:
         if not future.done():
             future.set_result(reading)
 
     with contextlib.suppress(RuntimeError):  # the loop is closed: no caller waits any more
-        loop.call_soon_threadsafe(give)
+        loop.call_soon_threadsafe(set_result)
 
 
 def _answer(host: NtpHost, wait_s: float) -> Exchange:
@@ -108,7 +109,7 @@ def _ask(udp: socket.socket, host: NtpHost, wait_s: float) -> tuple[Exchange | N
     while (left_s := until - monotonic()) > 0:
         udp.settimeout(left_s)
         try:
-            raw = udp.recv(_MAX_PACKET)
+            raw = udp.recv(_MAX_PACKET_BYTES)
         except TimeoutError:
             break
         took_ns = monotonic_ns() - started

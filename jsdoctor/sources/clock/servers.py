@@ -38,7 +38,7 @@ async def repeated(ask: Callable[[], Awaitable[bool]], rounds: int = ROUNDS) -> 
 
 
 async def all_clocks(asker: Asker, servers: int, collection: CollectionResult) -> None:
-    """The clocks of all `servers`. Servers send replies to PING faster than all others."""
+    """Add the clocks of all servers; `servers` is their number. Servers send replies to PING faster than all others."""
 
     async def ask() -> bool:
         seen = 0
@@ -61,7 +61,7 @@ async def all_clocks(asker: Asker, servers: int, collection: CollectionResult) -
 async def clocks_of_account(
     asker: Asker, prefix: str, sample: Iterable[Exchange], collection: CollectionResult
 ) -> None:
-    """The clock of the server we are on, and of those that lead a stream which the sample lists."""
+    """Add the clock of the connected server, and of those that lead a stream in the sample."""
     streams = _one_stream_per_leader(sample)
     await asyncio.gather(
         _repeat_one(asker, USER_INFO, ROUNDS, collection),

@@ -38,7 +38,7 @@ from jsdoctor.sources.connect.transport import (
 _HOW_TO_LOG_IN = "add --creds FILE, --user NAME --password PASSWORD, --nkey FILE or --context NAME"
 # nats-server v2.15 `server/errors.go`, `client.go` sendErr: the errors sent before the server closes the connection.
 _WRONG_PORT = "attempted to connect to"
-_TOO_MANY = "maximum"
+_MAX_CONNECTIONS = "maximum"
 _UNAUTHORIZED = (
     "authorization violation",
     "authentication expired",
@@ -65,12 +65,12 @@ def login_options(login: Login) -> dict[str, Any]:
 
 
 def login_refusal(stated: str, login: Login, info: Mapping[str, Any]) -> ConnectionRefusal:
-    """Explain the server's last error for this login: `said` is the text of its -ERR, empty if there was none."""
+    """Explain the server's last error for this login: `stated` is the text of its -ERR, empty if there was none."""
     words = stated.lower()
     if _WRONG_PORT in words:
         hint = "give the client port, 4222 unless configured otherwise (nats-server -p)"
         return ConnectionRefusal(Stage.LOGIN, f"that is not a client port: {printable(stated)}", hint)
-    if _TOO_MANY in words:
+    if _MAX_CONNECTIONS in words:
         hint = "close connections (nats server report connections) or raise max_connections"
         return ConnectionRefusal(Stage.LOGIN, f"it takes no more connections: {printable(stated)}", hint)
     if stated and not any(sign in words for sign in _UNAUTHORIZED):
@@ -81,10 +81,10 @@ def login_refusal(stated: str, login: Login, info: Mapping[str, Any]) -> Connect
         return ConnectionRefusal(
             Stage.LOGIN, "it closed the connection during the login", "look for this connection in the server's log"
         )
-    return ConnectionRefusal(Stage.LOGIN, *_unbelieved(login, info, datetime.now(UTC)))
+    return ConnectionRefusal(Stage.LOGIN, *_login_rejection(login, info, datetime.now(UTC)))
 
 
-def _unbelieved(login: Login, info: Mapping[str, Any], now: datetime) -> tuple[str, str]:
+def _login_rejection(login: Login, info: Mapping[str, Any], now: datetime) -> tuple[str, str]:
     """Reason and hint if the server does not accept the login."""
     origin = f" (from {login.origin})" if login.origin else ""
     match login.kind:
@@ -106,10 +106,10 @@ def _unbelieved(login: Login, info: Mapping[str, Any], now: datetime) -> tuple[s
                 "add it to the users of the server, or give another --nkey",
             )
         case LoginKind.CREDS:
-            return _unbelieved_jwt(login, origin, now)
+            return _creds_rejection(login, origin, now)
 
 
-def _unbelieved_jwt(login: Login, origin: str, now: datetime) -> tuple[str, str]:
+def _creds_rejection(login: Login, origin: str, now: datetime) -> tuple[str, str]:
     jwt = login.jwt or ""
     expiry = jwt_expiry(jwt)
     renew = "make new ones: nsc generate creds --account ACCOUNT --name USER > user.creds"
@@ -130,12 +130,12 @@ def _unbelieved_jwt(login: Login, origin: str, now: datetime) -> tuple[str, str]
 
 CLIENT_NAME = "jsdoctor"
 _CLOSE_S = 2.0
-_MORE_TRIES = 4
+_MAX_RETRIES = 4
 _STALLED_SHARE = 0.3
 _STALLED_S = 0.5  # less than that is noise
 _PAUSE_S = (0.1, 1.0)
 _NATS_PY = "nats: "  # how nats-py begins its texts
-_NOT_THE_PROTOCOL = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
+_PROTOCOL_ERRORS = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
 """What nats-py raises for a line without an end, and over WebSocket for an INFO whose fields have unexpected types."""
 _PERMISSIONS = "permissions violation"
 
@@ -223,7 +223,7 @@ class Connection:
     async def _on_close(self) -> None:
         # An -ERR that makes nats-py close is reported here only.
         if error := self.client.fatal_error or self.client.last_error:
-            self._note(error)
+            self._record_error(error)
         self.closed.set()
 
     async def _on_error(self, error: Exception) -> None:
@@ -231,15 +231,15 @@ class Connection:
             # nats-py would try again and again; raised here, it leaves connect().
             raise error
         if not (self.client.fatal_error and isinstance(error, errors.UnexpectedEOF)):
-            self._note(error)
+            self._record_error(error)
 
-    def _note(self, error: Exception) -> None:
-        text = _words(error) or type(error).__name__
+    def _record_error(self, error: Exception) -> None:
+        text = _error_text(error) or type(error).__name__
         # Not cut short: `denial` looks for whole subjects in it.
         words = printable(self._transport.refusals.get(text, text) if self._transport else text, limit=len(text))
-        known = self.permission_errors if text.startswith(_PERMISSIONS) else self.errors
-        if words not in known:
-            known.append(words)
+        errors_of_kind = self.permission_errors if text.startswith(_PERMISSIONS) else self.errors
+        if words not in errors_of_kind:
+            errors_of_kind.append(words)
 
 
 @contextlib.asynccontextmanager
@@ -259,8 +259,8 @@ async def connect(settings: ConnectionSettings) -> AsyncIterator[Connection]:
 
 
 async def _open_unstalled(settings: ConnectionSettings, stalls: Stalls) -> Connection:
-    """Try again if the time was lost to other processes of this machine rather than to servers."""
-    for _ in range(_MORE_TRIES):
+    """Open a connection; retry if the time was lost to other processes of this machine rather than to servers."""
+    for _ in range(_MAX_RETRIES):
         started_s, unstalled_s = asyncio.get_running_loop().time(), stalls.now_s()
         try:
             return await _open(settings, stalls)
@@ -291,7 +291,7 @@ async def _open(settings: ConnectionSettings, stalls: Stalls) -> Connection:
 
 
 async def _open_one(attempt: _Attempt, inbox_prefix: str, deadline: float, stalls: Stalls) -> Connection:
-    """Open one connection. Raises Refusal."""
+    """Open one connection. Raises ConnectionRefusal."""
     loop = asyncio.get_running_loop()
     server = attempt.server
     if server.websocket:
@@ -304,7 +304,7 @@ async def _open_one(attempt: _Attempt, inbox_prefix: str, deadline: float, stall
     try:
         async with asyncio.timeout_at(deadline):
             await connection.log_in(attempt, inbox_prefix, budget_s)
-    except _NOT_THE_PROTOCOL as error:
+    except _PROTOCOL_ERRORS as error:
         await connection.close()
         if isinstance(error, failures):  # errors of certificates are ValueErrors as well
             raise websocket_refusal(error, server, attempt.tls, budget_s) from None
@@ -335,10 +335,10 @@ def _refusal(error: Exception, connection: Connection, attempt: _Attempt) -> Con
         if not stated and info.get("tls_verify") and not attempt.tls.own_certificate:
             return ConnectionRefusal(Stage.TLS, "it wants a client certificate", "add --tlscert FILE --tlskey FILE")
         return login_refusal(stated, attempt.login, info)
-    return login_refusal(_words(error), attempt.login, info)
+    return login_refusal(_error_text(error), attempt.login, info)
 
 
-def _words(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """The server's error text in an exception of nats-py."""
     return str(error).removeprefix(_NATS_PY).strip("'")
 
@@ -356,7 +356,7 @@ def _problem(refusals: list[tuple[str, ConnectionRefusal]]) -> ConnectProblem:
 
 
 class RequestBudget:
-    """Spaces requests evenly: at most `per_s` in a second, or as many as there are with None."""
+    """Spaces requests evenly: at most `per_s` in a second; None: no limit."""
 
     def __init__(self, per_s: int | None) -> None:
         self._interval_s = 1 / per_s if per_s else 0.0
@@ -367,21 +367,21 @@ class RequestBudget:
         if not self._interval_s:
             return
         now = asyncio.get_running_loop().time()
-        own = max(self._next_at, now)
-        self._next_at = own + self._interval_s
-        await asyncio.sleep(own - now)
+        slot = max(self._next_at, now)
+        self._next_at = slot + self._interval_s
+        await asyncio.sleep(slot - now)
 
 
-# For how long this process waited for a processor: on a busy machine that is no silence of the server's.
+# How long this process waited for a processor: on a busy machine, a missing reply is then not due to the server.
 #
-# A timer that comes late shows it. Time in which the process itself was at work does not count: else a server that
-# floods us could make us wait for ever.
+# A timer that fires late shows it. Time in which the process itself ran does not count: otherwise a server that floods
+# us could make us wait for ever.
 
 _TICK_S = 0.05
 
 
 class Stalls:
-    """`total_s` grows while the process does not get to run."""
+    """Measures how long the process was not scheduled, in `total_s`."""
 
     def __init__(self) -> None:
         self.total_s = 0.0
@@ -392,7 +392,7 @@ class Stalls:
     @contextlib.contextmanager
     def watched(self) -> Iterator[Stalls]:
         """Measure until this is left."""
-        self._wait()
+        self._schedule_tick()
         try:
             yield self
         finally:
@@ -400,21 +400,21 @@ class Stalls:
                 self._timer.cancel()
 
     def now_s(self) -> float:
-        """Loop time without stalls: what a patience is measured with."""
-        self._note()
+        """Loop time without stalls, which do not count against timeouts. Counts a stall that has just ended."""
+        self._add_stall()
         return self._loop.time() - self.total_s
 
-    def _wait(self) -> None:
+    def _schedule_tick(self) -> None:
         self._busy_s = process_time()
         self._due_s = self._loop.time() + _TICK_S
         self._timer = self._loop.call_at(self._due_s, self._tick)
 
     def _tick(self) -> None:
-        self._note()
-        self._wait()
+        self._add_stall()
+        self._schedule_tick()
 
-    def _note(self) -> None:
-        """Count what has passed since the last tick was due; code that runs long lets no tick in between."""
+    def _add_stall(self) -> None:
+        """Add the time by which the last tick is late to `total_s`; code that runs long delays ticks."""
         now_s, busy_s = self._loop.time(), process_time()
         late_s = now_s - self._due_s - (busy_s - self._busy_s)
         if late_s > _TICK_S:

@@ -21,7 +21,7 @@ _TEXT_KEYS = (
     *("jetstream_domain", "jetstream_api_prefix", "inbox_prefix", "user_jwt", "user_seed", "windows_cert_store"),
 )
 _TLS_FIRST = "tls_first"
-_CORRECT = "correct that file (nats context edit NAME opens a context)"
+_FIX_HINT = "correct that file (nats context edit NAME opens a context)"
 _NAMES_SHOWN = 20
 _JSON_NAMES = {
     dict: "an object",
@@ -86,11 +86,15 @@ def find_context(wanted: str | None, origin: str, home: Path) -> Context | None:
     who = origin if wanted else f"the selected context ({selection_file(home)})"
     if ".." in name or "/" in name or "\\" in name:
         missing = "no such file" if name.endswith(".json") else "a context name holds no /, \\ or .."
-        raise UsageProblem(f"{who}: {name!r} is not a context: {missing}", _known(home))
+        raise UsageProblem(f"{who}: {name!r} is not a context: {missing}", _contexts_hint(home))
     path = home / "nats" / "context" / f"{name}.json"
     if not path.is_file():
         near = did_you_mean(name, known_contexts(home))
-        hint = _known(home) if wanted else f"{_known(home)}; select one with: nats context select NAME; or --no-context"
+        hint = (
+            _contexts_hint(home)
+            if wanted
+            else f"{_contexts_hint(home)}; select one with: nats context select NAME; or --no-context"
+        )
         raise UsageProblem(f"{who}: there is no context {name!r} in {path.parent}{near}", hint)
     return read_context(path, name)
 
@@ -102,27 +106,27 @@ def read_context(path: Path, name: str) -> Context:
         text = content.decode()
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise UsageProblem(f"{path}:{line}: context {name!r} is not UTF-8 text", _CORRECT) from None
+        raise UsageProblem(f"{path}:{line}: context {name!r} is not UTF-8 text", _FIX_HINT) from None
     try:
         # Go reads keys without regard to case, and the last of a name wins.
         raw = json.loads(text, object_pairs_hook=lambda pairs: {key.lower(): value for key, value in pairs})
     except json.JSONDecodeError as error:
         what = error.msg if text.strip() else "the file is empty"
         raise UsageProblem(
-            f"{path}:{error.lineno}:{error.colno}: context {name!r} is not valid JSON: {what}", _CORRECT
+            f"{path}:{error.lineno}:{error.colno}: context {name!r} is not valid JSON: {what}", _FIX_HINT
         ) from None
     except RecursionError:
-        raise UsageProblem(f"{path}:1:1: context {name!r} is nested too deeply", _CORRECT) from None
+        raise UsageProblem(f"{path}:1:1: context {name!r} is nested too deeply", _FIX_HINT) from None
     except ValueError:
-        raise UsageProblem(f"{path}:1:1: context {name!r} has a number of thousands of digits", _CORRECT) from None
+        raise UsageProblem(f"{path}:1:1: context {name!r} has a number of thousands of digits", _FIX_HINT) from None
     if not isinstance(raw, dict):
-        raise UsageProblem(f"{path}:1:1: context {name!r} must be a JSON object, it is {_json_name(raw)}", _CORRECT)
+        raise UsageProblem(f"{path}:1:1: context {name!r} must be a JSON object, it is {_json_name(raw)}", _FIX_HINT)
     for key, value in raw.items():
         wanted = str if key in _TEXT_KEYS else bool if key == _TLS_FIRST else None
         if wanted and value is not None and not isinstance(value, wanted):
             raise UsageProblem(
                 f"{path}:{_line_of(key, text)}: {key!r} must be {_JSON_NAMES[wanted]}, it is {_json_name(value)}",
-                _CORRECT,
+                _FIX_HINT,
             )
     return Context(
         name=name,
@@ -141,7 +145,7 @@ def _line_of(key: str, text: str) -> int:
     return text.count("\n", 0, match.start()) + 1 if match else 1
 
 
-def _known(home: Path) -> str:
+def _contexts_hint(home: Path) -> str:
     names = known_contexts(home)
     if not names:
         return f"there are no contexts under {home / 'nats' / 'context'}"

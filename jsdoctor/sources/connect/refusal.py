@@ -11,7 +11,7 @@ _TEXT_SHOWN = 120
 
 
 class Stage(IntEnum):
-    """How far a connection came. Of several failures the farthest is the most telling."""
+    """How far a connection came. Of several failures, the one at the latest stage is explained."""
 
     NAME = 0
     TCP = 1

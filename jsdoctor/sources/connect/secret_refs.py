@@ -98,7 +98,7 @@ def resolve_literal(reference: str, environ: Mapping[str, str], origin: str) -> 
     scheme = scheme_of(reference)
     if scheme not in _RESOLVERS:
         return reference
-    return _text(_RESOLVERS[scheme](reference, environ, origin), origin).rstrip("\r\n")
+    return _decoded(_RESOLVERS[scheme](reference, environ, origin), origin).rstrip("\r\n")
 
 
 def resolve_material(reference: str, environ: Mapping[str, str], origin: str) -> str:
@@ -109,13 +109,13 @@ def resolve_material(reference: str, environ: Mapping[str, str], origin: str) ->
     reference = expand_variables(reference, environ, origin)
     scheme = scheme_of(reference)
     if not scheme:
-        return _text(read_path(expand_path(reference, environ, origin), origin), f"{origin} {shown_path(reference)}")
+        return _decoded(read_path(expand_path(reference, environ, origin), origin), f"{origin} {shown_path(reference)}")
     if scheme not in _RESOLVERS:
         raise UsageProblem(
             f"{origin}: unknown scheme {scheme!r}{did_you_mean(scheme, _RESOLVERS)}",
             "give a path, or one of file://PATH, env://NAME, data:;base64,..., op://VAULT/ITEM/FIELD, nsc://OP/ACCOUNT/USER",
         )
-    return _text(_RESOLVERS[scheme](reference, environ, origin), origin)
+    return _decoded(_RESOLVERS[scheme](reference, environ, origin), origin)
 
 
 def nsc_profile(reference: str, environ: Mapping[str, str], origin: str) -> NscProfile:
@@ -123,8 +123,8 @@ def nsc_profile(reference: str, environ: Mapping[str, str], origin: str) -> NscP
 
     Raises UsageProblem if nsc is not installed, fails or has no usable output.
     """
-    reference = f"nsc://{_after('nsc://', reference)}"
-    output = _run(["nsc", "generate", "profile", reference], environ, origin)
+    reference = f"nsc://{_without_prefix('nsc://', reference)}"
+    output = _tool_output(["nsc", "generate", "profile", reference], environ, origin)
     try:
         raw = json.loads(output)
         creds = str(raw.get("user_creds") or "")
@@ -132,11 +132,11 @@ def nsc_profile(reference: str, environ: Mapping[str, str], origin: str) -> NscP
         return NscProfile(creds, ",".join(str(url) for url in service))
     except (ValueError, AttributeError, TypeError, RecursionError):
         # Never shown: the output can hold decorated JWTs.
-        raise UsageProblem(f"{origin}: what nsc printed for {reference} is not a profile", _by_hand("nsc")) from None
+        raise UsageProblem(f"{origin}: what nsc printed for {reference} is not a profile", _try_hint("nsc")) from None
 
 
 def _from_environment(reference: str, environ: Mapping[str, str], origin: str) -> bytes:
-    name = _after("env://", reference)
+    name = _without_prefix("env://", reference)
     if not environ.get(name):
         state = "empty" if name in environ else "not set"
         what = f"the variable {name} is {state}" if name else "no variable is named"
@@ -159,7 +159,7 @@ def _from_data(reference: str, _environ: Mapping[str, str], origin: str) -> byte
 def _from_nsc(reference: str, environ: Mapping[str, str], origin: str) -> bytes:
     profile = nsc_profile(reference, environ, origin)
     if not profile.creds:
-        raise UsageProblem(f"{origin}: nsc knows no creds file for {reference}", _by_hand("nsc"))
+        raise UsageProblem(f"{origin}: nsc knows no creds file for {reference}", _try_hint("nsc"))
     return read_path(Path(profile.creds), origin)
 
 
@@ -167,23 +167,23 @@ _RESOLVERS: dict[str, Callable[[str, Mapping[str, str], str], bytes]] = {
     "file": lambda reference, environ, origin: read_path(expand_path(reference, environ, origin), origin),
     "env": _from_environment,
     "data": _from_data,
-    "op": lambda reference, environ, origin: _run(
-        ["op", "read", f"op://{_after('op://', reference)}"], environ, origin
+    "op": lambda reference, environ, origin: _tool_output(
+        ["op", "read", f"op://{_without_prefix('op://', reference)}"], environ, origin
     ),
     "nsc": _from_nsc,
 }
 
 
-def _after(prefix: str, reference: str) -> str:
+def _without_prefix(prefix: str, reference: str) -> str:
     return reference[len(prefix) :] if reference.lower().startswith(prefix) else reference
 
 
-def _run(command: list[str], environ: Mapping[str, str], origin: str) -> bytes:
+def _tool_output(command: list[str], environ: Mapping[str, str], origin: str) -> bytes:
     """Standard output of a tool that holds secrets. Its output is never shown; its error text is."""
     tool = command[0]
     path = shutil.which(tool, path=environ.get("PATH"))
     if not path:
-        raise UsageProblem(f"{origin}: {command[-1]} needs the program {tool!r}, which is not on PATH", _by_hand(tool))
+        raise UsageProblem(f"{origin}: {command[-1]} needs the program {tool!r}, which is not on PATH", _try_hint(tool))
     try:
         done = subprocess.run(
             [path, *command[1:]],
@@ -195,20 +195,20 @@ def _run(command: list[str], environ: Mapping[str, str], origin: str) -> bytes:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         reason = error.strerror if isinstance(error, OSError) else f"no response within {_TOOL_TIMEOUT_S:g} s"
-        raise UsageProblem(f"{origin}: {tool} could not be run: {reason}", _by_hand(tool)) from None
+        raise UsageProblem(f"{origin}: {tool} could not be run: {reason}", _try_hint(tool)) from None
     if done.returncode != 0:
         complaint = " ".join(done.stderr.decode(errors="replace").split())
         stated = "".join(c for c in complaint if c.isprintable())[:_ERROR_SHOWN] or f"exit code {done.returncode}"
-        raise UsageProblem(f"{origin}: {tool} failed for {command[-1]}: {stated}", _by_hand(tool))
+        raise UsageProblem(f"{origin}: {tool} failed for {command[-1]}: {stated}", _try_hint(tool))
     return done.stdout
 
 
-def _by_hand(tool: str) -> str:
+def _try_hint(tool: str) -> str:
     what = "op read op://VAULT/ITEM/FIELD" if tool == "op" else "nsc generate profile nsc://OPERATOR/ACCOUNT/USER"
     return f"check that this works: {what}; or give the secret with --creds FILE"
 
 
-def _text(content: bytes, origin: str) -> str:
+def _decoded(content: bytes, origin: str) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError:

@@ -13,7 +13,7 @@ DEFAULT_URL = "nats://127.0.0.1:4222"
 SCHEMES = ("nats", "tls", "ws", "wss")
 _DEFAULT_PORTS = {"nats": 4222, "tls": 4222, "ws": 80, "wss": 443}
 _USERINFO = re.compile(r"^([a-z][a-z0-9+.-]*://)?.*@", re.IGNORECASE)
-# What is no port may be a password: the comma in nats://user:pass,word@host cuts the URL there.
+# What follows a colon and is no port may be a password: the comma in nats://user:pass,word@host cuts the URL there.
 _NO_PORT = re.compile(r"^((?:[a-z][a-z0-9+.-]*://)?[^:/@\[]*:)(?!/)(?!\d+(?:/|$)).+", re.IGNORECASE)
 _EXAMPLES = "write it as nats://HOST:4222, tls://HOST:4222, wss://HOST:443 or HOST:4222, several separated by commas"
 
@@ -89,7 +89,7 @@ def _parse_one(text: str, origin: str) -> ServerUrl:
     if scheme not in SCHEMES:
         near = did_you_mean(scheme, SCHEMES)
         raise UsageProblem(f"{shown} has the unknown scheme {scheme!r}{near}", _EXAMPLES)
-    if reason := _refusal(parts):
+    if reason := _why_invalid(parts):
         raise UsageProblem(f"{shown} is not a server URL: {reason}", _EXAMPLES)
     user, password, token = _login(parts)
     return ServerUrl(
@@ -103,7 +103,7 @@ def _parse_one(text: str, origin: str) -> ServerUrl:
     )
 
 
-def _refusal(parts: SplitResult) -> str:
+def _why_invalid(parts: SplitResult) -> str:
     """Why this cannot be a server, or nothing. Quotes nothing: what stands in a wrong place may be a password."""
     place = parts.netloc.rpartition("@")[2]
     if place.count(":") > 1 and not place.startswith("["):

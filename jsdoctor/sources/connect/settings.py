@@ -56,6 +56,7 @@ _JSON_KEYS = {
     "js_api_prefix": "jetstream_api_prefix",
 }
 _LOGINS = ("user", "creds", "nkey", "user_jwt", "token")
+"""Settings that are a login. Within one source, the first counts, as in natscontext `NATSOptions`."""
 
 
 class ResolvedSetting(NamedTuple):
@@ -107,7 +108,7 @@ def gather(flags: Mapping[str, str], environ: Mapping[str, str], context: Contex
         names = {key: name for name, key in _JSON_KEYS.items()}
         stored = {names.get(key, key): value for key, value in context.values.items()}
         labels = {name: key_label(_JSON_KEYS.get(name, name), context) for name in stored}
-    if "nsc" in stored and not (_says_who(flags, variables) and ("server" in flags or "server" in variables)):
+    if "nsc" in stored and not (_has_login(flags, variables) and ("server" in flags or "server" in variables)):
         profile = nsc_profile(stored["nsc"], environ, labels["nsc"])
         stored = {"creds": profile.creds, "server": profile.servers} | stored
         labels = {"creds": labels["nsc"], "server": labels["nsc"]} | labels
@@ -125,7 +126,7 @@ def key_label(key: str, context: Context) -> str:
     return f"key {key!r} of context {context.name!r} ({context.path})"
 
 
-def _says_who(*places: Mapping[str, str]) -> bool:
+def _has_login(*places: Mapping[str, str]) -> bool:
     return any(name in place for place in places for name in _LOGINS)
 
 
@@ -224,6 +225,7 @@ def resolve(options: ConnectionOptions, environ: Mapping[str, str], config_home:
 
 
 def _context(options: ConnectionOptions, environ: Mapping[str, str], config_home: Path) -> tuple[Context | None, str]:
+    """The context to use, and the source of its name."""
     if options.no_context:
         return None, "--no-context"
     if options.context:
@@ -277,7 +279,7 @@ def _tls_first(options: ConnectionOptions, context: Context | None) -> tuple[boo
 
 
 def _timeout(options: ConnectionOptions, layers: Layers) -> tuple[float, str]:
-    """Seconds, and where they came from."""
+    """The timeout in seconds, and its source."""
     variable = layers.pick("timeout")
     if options.timeout is not None:
         seconds, origin = options.timeout, "--timeout"
@@ -324,37 +326,37 @@ def _subject(setting: ResolvedSetting, what: str) -> str:
 #
 # What both read from the environment or from the selected context needs none. Secrets are named, never shown.
 
-_PLAIN = ("tlscert", "tlskey", "tlsca", "js_domain", "js_api_prefix", "inbox_prefix")
+_VALUE_FLAGS = ("tlscert", "tlskey", "tlsca", "js_domain", "js_api_prefix", "inbox_prefix")
 
 
 def command_flags(
     options: ConnectionOptions, layers: Layers, context: Context | None, servers: Sequence[str], login: Login | None
 ) -> tuple[str, ...]:
-    """Each flag with its value. `login` is that of the command line; None: another place states it.
+    """Each flag with its value. `login` is that of the command line; None: it came from another source.
 
-    `nats` prefers a user in a context to `--creds` on the command line, so such a context is spelled out instead.
+    `nats` prefers a user in a context to `--creds` on the command line: the values of such a context become flags.
     """
-    spelled = bool(context and login and any(layers.at(CONTEXT, name).value for name in _LOGINS))
-    ranks = (FLAGS, CONTEXT) if spelled else (FLAGS,)
+    context_as_flags = bool(context and login and any(layers.at(CONTEXT, name).value for name in _LOGINS))
+    ranks = (FLAGS, CONTEXT) if context_as_flags else (FLAGS,)
 
     def flags() -> Iterator[str]:
-        if spelled or options.no_context:
+        if context_as_flags or options.no_context:
             yield "--no-context"
         elif options.context:
             yield f"--context {shlex.quote(options.context)}"
         if layers.pick("server").rank in ranks:
             yield f"-s {shlex.quote(','.join(servers))}"
-        yield from _login(login, options) if login else ()
-        for name in _PLAIN:
+        yield from _login_flags(login, options) if login else ()
+        for name in _VALUE_FLAGS:
             if (setting := layers.pick(name)).value and setting.rank in ranks:
                 yield f"--{name.replace('_', '-')} {shlex.quote(setting.value or '')}"
-        if options.tlsfirst or (spelled and context and context.tls_first):
+        if options.tlsfirst or (context_as_flags and context and context.tls_first):
             yield "--tlsfirst"
 
     return tuple(flags())
 
 
-def _login(login: Login, options: ConnectionOptions) -> Iterator[str]:
+def _login_flags(login: Login, options: ConnectionOptions) -> Iterator[str]:
     match login.kind:
         case LoginKind.USER:
             yield f"--user {shlex.quote(login.user or '')}"
@@ -363,46 +365,39 @@ def _login(login: Login, options: ConnectionOptions) -> Iterator[str]:
         case LoginKind.TOKEN:
             yield '--token "$NATS_TOKEN"'
         case LoginKind.CREDS:
-            yield f"--creds {_file(options.creds, 'NATS_CREDS')}"
+            yield f"--creds {_file_argument(options.creds, 'NATS_CREDS')}"
         case LoginKind.NKEY:
-            yield f"--nkey {_file(options.nkey, 'NATS_NKEY')}"
+            yield f"--nkey {_file_argument(options.nkey, 'NATS_NKEY')}"
         case LoginKind.NONE:
             pass
 
 
-def _file(reference: str | None, variable: str) -> str:
-    """A file as it was named. What holds the secret itself is left to the environment."""
+def _file_argument(reference: str | None, variable: str) -> str:
+    """A file as it was named; a variable instead of a reference that is the secret itself."""
     path = reference or ""
     return f'"${variable}"' if scheme_of(path) == "data" else shlex.quote(path)
 
 
-# Which of all given credentials to use: the nearest place that says who to be decides, farther ones are not mixed in.
-#
-# Within one place the order is that of natscontext `NATSOptions`: user, creds, nkey, user JWT, token.
-
-_KINDS = ("user", "creds", "nkey", "user_jwt", "token")
-
-
 def choose_login(layers: Layers, environ: Mapping[str, str]) -> tuple[Login, int]:
-    """The login to use and the rank of the place it came from; no login and DEFAULT when nothing says who to be.
+    """The login of the source with the highest precedence that has one, and its rank; else no login and DEFAULT.
 
     Raises UsageProblem when the command line contradicts itself or when a credential cannot be read.
     """
-    given = [result.origin for name in _KINDS if (result := layers.at(FLAGS, name)).value]
+    given = [result.origin for name in _LOGINS if (result := layers.at(FLAGS, name)).value]
     if len(given) > 1:
         raise UsageProblem(f"{' and '.join(given)} are different ways to log in", "give one of them")
     for rank in range(len(layers.layers)):
-        for kind in _KINDS:
+        for kind in _LOGINS:
             result = layers.at(rank, kind)
             if result.value:
                 _refuse_stray_password(layers, kind)
-                return _read(kind, result, layers, environ), rank
+                return _read_login(kind, result, layers, environ), rank
     _refuse_stray_password(layers, "")
     return Login(), DEFAULT
 
 
 def url_logins(servers: tuple[ServerUrl, ...], origin: str) -> tuple[Login, ...]:
-    """Who to be on each server according to its URL, in the order of the servers; empty when no URL says."""
+    """The login in the URL of each server, in the order of the servers; empty if no URL has one."""
     if not any(server.has_login for server in servers):
         return ()
     return tuple(_url_login(server, f"the URL in {origin}") for server in servers)
@@ -416,11 +411,11 @@ def _url_login(server: ServerUrl, origin: str) -> Login:
     return Login()
 
 
-def _read(kind: str, setting: ResolvedSetting, layers: Layers, environ: Mapping[str, str]) -> Login:
+def _read_login(kind: str, setting: ResolvedSetting, layers: Layers, environ: Mapping[str, str]) -> Login:
     value, origin, _ = setting
     value = value or ""
     if kind == "user":
-        return _user(value, setting, layers, environ)
+        return _user_login(value, setting, layers, environ)
     if kind == "token":
         return Login(LoginKind.TOKEN, origin, token=resolve_literal(value, environ, origin))
     if kind == "user_jwt":
@@ -436,7 +431,7 @@ def _read(kind: str, setting: ResolvedSetting, layers: Layers, environ: Mapping[
     return creds_login(material, where) if kind == "creds" else nkey_login(material, where)
 
 
-def _user(user: str, setting: ResolvedSetting, layers: Layers, environ: Mapping[str, str]) -> Login:
+def _user_login(user: str, setting: ResolvedSetting, layers: Layers, environ: Mapping[str, str]) -> Login:
     password = layers.pick("password")
     if password.rank == CONTEXT and layers.at(CONTEXT, "user").value != user:
         password = ResolvedSetting(None, "", DEFAULT)  # that is another user's password

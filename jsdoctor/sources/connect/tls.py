@@ -16,7 +16,7 @@ from jsdoctor.sources.connect.settings import ConnectionSettings
 _EXPIRED, _NOT_YET_VALID = 10, 9
 _UNKNOWN_ISSUER = (18, 19, 20, 21)  # self-signed, self-signed in the chain, no issuer locally, cannot verify the first
 _WRONG_NAME = (62, 64)  # host name, IP address
-_PLAIN_ANSWER = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST")
+_PLAIN_TEXT_REASONS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST")
 _CERTIFICATE_ALERTS = ("CERTIFICATE_REQUIRED", "BAD_CERTIFICATE", "HANDSHAKE_FAILURE")
 
 
@@ -33,11 +33,11 @@ class TlsPlan:
     @property
     def context(self) -> ssl.SSLContext:
         """The context to verify with. The CAs of this machine are read when a server uses TLS, not before."""
-        return self.given or _of_this_machine()
+        return self.given or _default_context()
 
 
 @cache
-def _of_this_machine() -> ssl.SSLContext:
+def _default_context() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
@@ -72,9 +72,9 @@ def plan_tls(settings: ConnectionSettings) -> TlsPlan:
 def tls_refusal(error: OSError, server: ServerUrl, plan: TlsPlan) -> ConnectionRefusal:
     """What an error during or right after the TLS handshake means."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return _unverified(error, server, plan)
+        return _certificate_refusal(error, server, plan)
     reason = (isinstance(error, ssl.SSLError) and error.reason) or ""
-    if any(sign in reason for sign in _PLAIN_ANSWER):
+    if any(sign in reason for sign in _PLAIN_TEXT_REASONS):
         return ConnectionRefusal(
             Stage.TLS,
             "it responds to the TLS handshake in plain text: it does not start with TLS",
@@ -102,7 +102,7 @@ def tls_refusal(error: OSError, server: ServerUrl, plan: TlsPlan) -> ConnectionR
     )
 
 
-def _unverified(error: ssl.SSLCertVerificationError, server: ServerUrl, plan: TlsPlan) -> ConnectionRefusal:
+def _certificate_refusal(error: ssl.SSLCertVerificationError, server: ServerUrl, plan: TlsPlan) -> ConnectionRefusal:
     code = error.verify_code
     if code in _WRONG_NAME:
         reason = f"its certificate is not valid for {server.host!r}"

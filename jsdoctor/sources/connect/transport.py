@@ -46,7 +46,7 @@ class BoundedParser(Parser):
         self._idle = 0
 
     async def parse(self, data: bytes = b"") -> None:
-        """Raises ProtocolError, which makes nats-py close the connection."""
+        """Handle what has arrived. Raises ProtocolError, which makes nats-py close the connection."""
         await asyncio.sleep(0)  # a server that floods us must not keep deadlines from being noticed
         self.buf.extend(data)
         try:
@@ -58,7 +58,7 @@ class BoundedParser(Parser):
             raise ProtocolError from error
 
     async def _take_line(self) -> bool:
-        """Whether there was a whole line."""
+        """Handle the next line. Returns False if it has not arrived whole."""
         end = self.buf.find(_END, self._searched)
         if max(end, len(self.buf) if end < 0 else 0) > MAX_LINE_BYTES:
             raise ProtocolError
@@ -70,13 +70,14 @@ class BoundedParser(Parser):
         self._searched = 0
         verb, *rest = line.split(None, 1)
         if verb in (b"MSG", b"HMSG"):
-            self._announce(line, *(rest[0].split() if rest else ()), with_header=verb == b"HMSG")
+            self._begin_message(line, *(rest[0].split() if rest else ()), with_header=verb == b"HMSG")
         else:
-            self._count(line)
-            await self._obey(verb, rest[0].strip() if rest else b"")
+            self._count_idle_bytes(line)
+            await self._handle_line(verb, rest[0].strip() if rest else b"")
         return True
 
-    def _announce(self, line: bytes, *words: bytes, with_header: bool) -> None:
+    def _begin_message(self, line: bytes, *words: bytes, with_header: bool) -> None:
+        """Note the message that follows. `words` are `subject sid [reply] [header size] size`."""
         lengths = 2 if with_header else 1
         subject, sid, *reply = words[:-lengths]
         size, header = int(words[-1]), int(words[-2]) if with_header else 0
@@ -84,15 +85,15 @@ class BoundedParser(Parser):
             raise ProtocolError
         self._message = (subject, int(sid), reply[0] if reply else b"", header, size)
         if int(sid) not in self.nc._subs:  # noqa: SLF001 - it has no other name
-            self._count(line)
+            self._count_idle_bytes(line)
 
-    def _count(self, line: bytes) -> None:
+    def _count_idle_bytes(self, line: bytes) -> None:
         self._idle += len(line) + len(_END)
         if self._idle > MAX_IDLE_BYTES:
             raise ProtocolError
 
     async def _take_message(self) -> bool:
-        """Whether the announced message was there whole."""
+        """Pass the announced message to the client. Returns False if it has not arrived whole."""
         if not self._message:
             return False
         subject, sid, reply, header, size = self._message
@@ -104,8 +105,8 @@ class BoundedParser(Parser):
         await self.nc._process_msg(sid, subject, reply, payload, head or None)  # noqa: SLF001 - as above
         return True
 
-    async def _obey(self, verb: bytes, rest: bytes) -> None:
-        """What the line of a server means that is no message."""
+    async def _handle_line(self, verb: bytes, rest: bytes) -> None:
+        """Pass a line that is no message to the handler of the client."""
         match verb:
             case b"PING":
                 await self.nc._process_ping()  # noqa: SLF001 - as above
@@ -121,7 +122,7 @@ class BoundedParser(Parser):
                 raise ProtocolError
 
 
-_SAMPLES, _SAMPLE_S = 200, 0.005  # a second in sum
+_CLOSE_CHECKS, _CLOSE_CHECK_S = 200, 0.005  # one second in total
 
 
 class ClosedWebSocketTransport(WebSocketTransport):
@@ -135,14 +136,14 @@ class ClosedWebSocketTransport(WebSocketTransport):
         """Return when the WebSocket, the HTTP session and the socket are closed."""
         socket = self._ws.get_extra_info("socket") if self._ws else None
         await super().wait_closed()  # type: ignore[no-untyped-call] # nats-py leaves it without annotations
-        for _ in range(_SAMPLES):
+        for _ in range(_CLOSE_CHECKS):
             if not socket or socket.fileno() < 0:
                 return
-            await asyncio.sleep(_SAMPLE_S)
+            await asyncio.sleep(_CLOSE_CHECK_S)
 
 
 def require_websocket(server: ServerUrl, tls: TlsPlan) -> None:
-    """Raises UsageProblem without aiohttp, Refusal when TLS was demanded of a `ws://` URL, which has none."""
+    """Raise UsageProblem without aiohttp, ConnectionRefusal when TLS was demanded of a `ws://` URL, which has none."""
     if find_spec("aiohttp") is None:
         raise UsageProblem(
             f"{server.url}: NATS over WebSocket needs the package aiohttp, which is not installed",

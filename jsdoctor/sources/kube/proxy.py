@@ -26,6 +26,8 @@ from jsdoctor.sources.servers.monitor_url import KUBECTL_HOST
 BASE = f"http://{KUBECTL_HOST}"
 _START_S = 15.0
 _MAX_BYTES = 256 << 20
+_MAX_ERROR_BYTES = 1 << 20
+_MAX_MESSAGE_BYTES = 200
 _READ_ONLY = (
     f"--accept-hosts=^{KUBECTL_HOST}$",
     "--reject-methods=^(POST|PUT|PATCH|DELETE|CONNECT)$",
@@ -54,20 +56,20 @@ class KubeApi:
 
     def get(self, path: str) -> bytes:
         """The body of a reply. Raises RefusedError, and ConnectProblem where no reply came."""
-        with self._answer(path) as response:
+        with self._response(path) as response:
             return body_of(response, _MAX_BYTES)
 
     def lines(self, path: str) -> Iterator[bytes]:
         """The body in pieces, as it comes. Raises what `get` raises."""
-        with self._answer(path) as response:
+        with self._response(path) as response:
             yield from response.iter_bytes()
 
     @contextmanager
-    def _answer(self, path: str) -> Iterator[httpx2.Response]:
+    def _response(self, path: str) -> Iterator[httpx2.Response]:
         try:
             with self._client.stream("GET", path) as response:
                 if not response.is_success:
-                    raise RefusedError(response.status_code, status_message(body_of(response, 1 << 20)))
+                    raise RefusedError(response.status_code, status_message(body_of(response, _MAX_ERROR_BYTES)))
                 yield response
         except TooLargeError:
             raise ConnectProblem(f"the API of Kubernetes: the reply to {path} is too large", "") from None
@@ -89,7 +91,7 @@ def status_message(body: bytes) -> str:
     try:
         return printable(decode_as(body, _KubeStatus).message)
     except msgspec.MsgspecError:
-        return printable(body[:200].decode(errors="replace").strip())
+        return printable(body[:_MAX_MESSAGE_BYTES].decode(errors="replace").strip())
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from jsdoctor.replies.kubernetes_configurations import read_configurations
 from jsdoctor.sources.kube.proxy import KubeApi, RefusedError
 from jsdoctor.sources.servers.monitor_url import through_kubectl
 
-_PAGE = 500
+_PAGE_OBJECTS = 500
 _EXPIRED = 410
 """The status for a page of a list whose state etcd has dropped since the first page."""
 
@@ -52,7 +52,9 @@ class KubeSample:
     def monitoring(self, socket: str) -> tuple[str, ...]:
         """The monitoring ports of the pods that run, through the proxy at `socket`."""
         running = (pod for pod in self.facts.pods if pod.phase == "Running" and not pod.container.waiting)
-        return tuple(through_kubectl(socket, f"{_pod(self.facts, pod)}:{pod.monitor_port}/proxy") for pod in running)
+        return tuple(
+            through_kubectl(socket, f"{_pod_path(self.facts, pod)}:{pod.monitor_port}/proxy") for pod in running
+        )
 
 
 def read_cluster(api: KubeApi, namespace: str) -> KubeSample:
@@ -71,6 +73,7 @@ def read_cluster(api: KubeApi, namespace: str) -> KubeSample:
     gaps: list[Gap] = []
 
     def optional(path: str, what: str, query: Sequence[str] = (), *, requested: bool = True) -> list[Any] | None:
+        """The objects of a list; None, with a gap, if it cannot be read."""
         try:
             return _listed(api, path, query)
         except RefusedError as error:
@@ -96,7 +99,7 @@ def read_cluster(api: KubeApi, namespace: str) -> KubeSample:
     maps = _ConfigMaps(api, inside)
     configurations = read_configurations(pods, set_sizes(own_sets, servers), maps.read)
     gaps.extend(maps.gaps)
-    gaps.extend(_in_secrets(servers))
+    gaps.extend(_secret_gaps(servers))
     facts = KubernetesFacts(
         namespace=namespace,
         at=at,
@@ -147,8 +150,8 @@ class _ConfigMaps:
         self.gaps.append(Gap("kubernetes", subject, f"the configuration of servers: {reason}", how, requested=False))
 
 
-def _in_secrets(pods: Sequence[ServerPod]) -> Iterator[Gap]:
-    """Configurations in Secrets, which nothing here reads."""
+def _secret_gaps(pods: Sequence[ServerPod]) -> Iterator[Gap]:
+    """A gap for each Secret with a configuration: Secrets are not read."""
     held = dict.fromkeys(pod.configuration.split("/")[1] for pod in pods if pod.configuration.startswith("secret/"))
     for name in held:
         subject = Subject(kind="cluster", name=f"Secret {name} of Kubernetes")
@@ -158,12 +161,12 @@ def _in_secrets(pods: Sequence[ServerPod]) -> Iterator[Gap]:
 
 def log_path(facts: KubernetesFacts, pod: ServerPod, since_s: int, most_bytes: int, *, previous: bool = False) -> str:
     """Where the API has the log of a pod's server, or of the run before its last restart."""
-    which = "&previous=true" if previous else ""
+    run = "&previous=true" if previous else ""
     limits = f"sinceSeconds={since_s}&limitBytes={most_bytes}"
-    return f"{_pod(facts, pod)}/log?container={quote(pod.container.name)}&{limits}{which}"
+    return f"{_pod_path(facts, pod)}/log?container={quote(pod.container.name)}&{limits}{run}"
 
 
-def _pod(facts: KubernetesFacts, pod: ServerPod) -> str:
+def _pod_path(facts: KubernetesFacts, pod: ServerPod) -> str:
     return f"/api/v1/namespaces/{quote(facts.namespace)}/pods/{quote(pod.name)}"
 
 
@@ -176,7 +179,7 @@ def _listed(api: KubeApi, path: str, query: Sequence[str] = ()) -> list[Any]:
     token = ""
     used: set[str] = set()
     while True:
-        options = (f"limit={_PAGE}", *query, *([f"continue={quote(token, safe='')}"] if token else ()))
+        options = (f"limit={_PAGE_OBJECTS}", *query, *([f"continue={quote(token, safe='')}"] if token else ()))
         try:
             items, token = _page(api, path, options)
         except RefusedError as error:

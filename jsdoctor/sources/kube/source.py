@@ -21,10 +21,10 @@ from jsdoctor.sources.kube.proxy import KubeApi, RefusedError, default_namespace
 from jsdoctor.sources.kube.reading import KubeSample, log_path, read_cluster
 from jsdoctor.sources.request import KubeRequest
 
-_SINCE = timedelta(hours=1)
+_DEFAULT_SINCE = timedelta(hours=1)
 _MAX_LOG_BYTES = 512 << 20
 _TIMEOUT_S = 30.0
-_BY_LOKI = Gap(
+_LOKI_HAS_THEM = Gap(
     "log",
     CLUSTER,
     "the logs of the pods were not read, as --loki has those of the same servers for longer",
@@ -61,13 +61,13 @@ class KubernetesPods(Source):
         """
         del collection
         with (
-            _api(self.request, run.show) as (api, sample),
+            _open_namespace(self.request, run.show) as (api, sample),
             TemporaryDirectory(prefix="jsdoctor-kube-logs-") as directory,
         ):
             if self.logs_elsewhere:
-                logs: LogFiles | None = LogFiles(paths=(), gaps=(_BY_LOKI,))
+                logs: LogFiles | None = LogFiles(paths=(), gaps=(_LOKI_HAS_THEM,))
             else:
-                logs = _fetched(api, sample, Path(directory), run) if need.has(LogEvidence) else None
+                logs = _fetch_logs(api, sample, Path(directory), run) if need.has(LogEvidence) else None
             yield Reading(
                 exchanges=(sample.exchange,),
                 gaps=tuple(sample.gaps),
@@ -78,7 +78,8 @@ class KubernetesPods(Source):
 
 
 @contextmanager
-def _api(request: KubeRequest, show: Callable[[str], None]) -> Iterator[tuple[KubeApi, KubeSample]]:
+def _open_namespace(request: KubeRequest, show: Callable[[str], None]) -> Iterator[tuple[KubeApi, KubeSample]]:
+    """The API, and the pods of the requested namespace. Raises UsageProblem if none of them runs nats-server."""
     namespace = request.namespace or default_namespace(request.context)
     show(f"listing the pods of namespace {namespace}")
     with kube_api(request.context, _TIMEOUT_S) as api:
@@ -91,10 +92,10 @@ def _api(request: KubeRequest, show: Callable[[str], None]) -> Iterator[tuple[Ku
         yield api, sample
 
 
-def _fetched(api: KubeApi, sample: KubeSample, directory: Path, run: Run) -> LogFiles:
-    """The logs of the pods as files."""
+def _fetch_logs(api: KubeApi, sample: KubeSample, directory: Path, run: Run) -> LogFiles:
+    """Write the logs of the pods to files in the directory."""
     now = datetime.now(UTC)
-    since = run.window.since if run.window and run.window.since else now - _SINCE
+    since = run.window.since if run.window and run.window.since else now - _DEFAULT_SINCE
     since_s = max(1, int((now - since).total_seconds()) + 1)
     gaps: list[Gap] = []
     names: dict[str, str] = {}
@@ -103,7 +104,7 @@ def _fetched(api: KubeApi, sample: KubeSample, directory: Path, run: Run) -> Log
         for previous in (True, False) if pod.container.restarts else (False,):
             run.show(f"reading the log of {pod.name}{' before its restart' if previous else ''}")
             path = directory / f"{pod.name}{'.previous' if previous else ''}.log"
-            gap = _write(api, sample, pod, path, since_s, previous)
+            gap = _write_log(api, sample, pod, path, since_s, previous)
             if gap is not None:
                 gaps.append(gap)
             if path.exists() and path.stat().st_size:
@@ -125,8 +126,10 @@ def _fetched(api: KubeApi, sample: KubeSample, directory: Path, run: Run) -> Log
     )
 
 
-def _write(api: KubeApi, sample: KubeSample, pod: ServerPod, path: Path, since_s: int, previous: bool) -> Gap | None:
-    """Write one log. A gap where the API refuses it, or where it is longer than what is read."""
+def _write_log(
+    api: KubeApi, sample: KubeSample, pod: ServerPod, path: Path, since_s: int, previous: bool
+) -> Gap | None:
+    """Write one log. Returns a gap where the API refuses it, or where it is longer than what is read."""
     try:
         with path.open("wb") as file:
             size = sum(
@@ -135,13 +138,15 @@ def _write(api: KubeApi, sample: KubeSample, pod: ServerPod, path: Path, since_s
     except RefusedError as error:
         if previous and error.status == _NOT_KEPT:
             return None
-        return _gap(pod, f"Kubernetes refuses the log: {error}", "allow `get` on pods/log in the namespace of the pods")
+        return _log_gap(
+            pod, f"Kubernetes refuses the log: {error}", "allow `get` on pods/log in the namespace of the pods"
+        )
     except ConnectProblem as problem:
-        return _gap(pod, problem.message, problem.hint)
+        return _log_gap(pod, problem.message, problem.hint)
     if size >= _MAX_LOG_BYTES:
-        return _gap(pod, f"only the first {size >> 20} MiB of its log were read", "give a later --since")
+        return _log_gap(pod, f"only the first {size >> 20} MiB of its log were read", "give a later --since")
     return None
 
 
-def _gap(pod: ServerPod, reason: str, how_to_get: str) -> Gap:
+def _log_gap(pod: ServerPod, reason: str, how_to_get: str) -> Gap:
     return Gap("log", Subject(kind="server", name=pod.name), f"{pod.name}: {reason}", how_to_get)

@@ -41,7 +41,7 @@ _LESS_TIME = re.compile(
     re.IGNORECASE,
 )
 _NS = 1_000_000_000
-_SHOWN = 300
+_MAX_TEXT = 300
 _Parsed = TypeVar("_Parsed")
 
 
@@ -113,16 +113,16 @@ class LokiClient:
             remedy = Remedy.LESS_TIME if slow else Remedy.LATER
             raise LokiProblem(f"{where}: {reason}", "check the address given with --loki", remedy) from None
         if response.status_code != httpx2.codes.OK:
-            raise _refused(response, body, where)
+            raise _status_problem(response, body, where)
         try:
             return parse(body)
         except ReplyError as error:
-            raise _stranger(response, where, str(error)) from None
+            raise _unexpected_reply(response, where, str(error)) from None
 
 
-def _refused(response: httpx2.Response, body: bytes, where: str) -> LokiProblem:
+def _status_problem(response: httpx2.Response, body: bytes, where: str) -> LokiProblem:
     status = response.status_code
-    stated = printable(body, _SHOWN)
+    stated = printable(body, _MAX_TEXT)
     if status in (httpx2.codes.UNAUTHORIZED, httpx2.codes.FORBIDDEN):
         if "no org id" in stated:
             return LokiProblem(
@@ -135,7 +135,7 @@ def _refused(response: httpx2.Response, body: bytes, where: str) -> LokiProblem:
         to = printable(response.headers.get("location", "nowhere"))
         return LokiProblem(f"{where} redirects to {to}", "give the address that it redirects to, or log in")
     if status == httpx2.codes.NOT_FOUND:
-        return LokiProblem(f"{where}: there is no Loki API (HTTP 404)", _check_address())
+        return LokiProblem(f"{where}: there is no Loki API (HTTP 404)", _address_hint())
     if match := _MAX_ENTRIES.search(stated):
         return LokiProblem(f"{where}: {stated}", _NARROW, Remedy.FEWER_LINES, lines=int(match[2]))
     if _is_page(response):
@@ -152,16 +152,16 @@ def _refused(response: httpx2.Response, body: bytes, where: str) -> LokiProblem:
 _NARROW = "give a shorter --since, or a --loki-query with fewer streams"
 
 
-def _stranger(response: httpx2.Response, where: str, reason: str) -> LokiProblem:
+def _unexpected_reply(response: httpx2.Response, where: str, reason: str) -> LokiProblem:
     if _is_page(response):
         return LokiProblem(
             f"{where} responds with a page of HTML, perhaps that of a login (HTTP {response.status_code})",
-            f"give --loki-token, or USER:PASSWORD in the URL, and {_check_address()}",
+            f"give --loki-token, or USER:PASSWORD in the URL, and {_address_hint()}",
         )
-    return LokiProblem(f"{where} (HTTP {response.status_code}): {printable(reason, _SHOWN)}", _check_address())
+    return LokiProblem(f"{where} (HTTP {response.status_code}): {printable(reason, _MAX_TEXT)}", _address_hint())
 
 
-def _check_address() -> str:
+def _address_hint() -> str:
     return f"check the address: the API is below it at {_RANGE}"
 
 
@@ -189,7 +189,8 @@ _MAX_WAIT_S = 10.0
 _FAILURES = 4
 """Number of consecutive refusals that end the reading."""
 
-_LINE_BYTES = 40  # of a line beside its text, roughly
+_LINE_BYTES = 40  # estimated memory of a line without its text
+_FEWER_LINES, _SHORTER_RANGE = 4, 8  # divisors after a refusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,8 +228,8 @@ class Pager:
     ) -> None:
         self._client, self._query, self._limits = client, query, limits
         self._progress, self._sleep = progress, sleep
-        self._limit = limits.lines_per_page
-        self._range = _FIRST_RANGE_NS
+        self._page_lines = limits.lines_per_page
+        self._range_ns = _FIRST_RANGE_NS
         self._failures = 0
         self._pages = self._lines = self._bytes = 0
         self._until = time.monotonic() + limits.max_seconds
@@ -241,36 +242,39 @@ class Pager:
         """
         end = until_ns
         while end > since_ns:
-            if spent := self._spent():
-                self._cut(spent, end)
+            if limit_text := self._reached_limit():
+                self._note_unread_before(limit_text, end)
                 return
-            start = end - self._range
+            start = end - self._range_ns
             start = since_ns if start - since_ns < _MIN_RANGE_NS else start
             try:
-                page = self._client.lines(self._query.text, start, end, self._limit)
+                page = self._client.lines(self._query.text, start, end, self._page_lines)
             except LokiProblem as problem:
-                if self._may_continue(problem, end - start):
+                if self._adapt_request(problem, end - start):
                     continue
                 if not self._pages:
                     raise
-                self._cut(problem.message, end, problem.hint)
+                self._note_unread_before(problem.message, end, problem.hint)
                 return
             self._failures = 0
-            page, end, full = self._whole(page, start, end)
-            self._range = min(self._range if full else 2 * self._range, _MAX_RANGE_NS)
+            page, end, full = self._complete_lines(page, start, end)
+            self._range_ns = min(self._range_ns if full else 2 * self._range_ns, _MAX_RANGE_NS)
             self._count(page)
             if page.entries:
                 yield page
 
-    def _whole(self, page: LokiPage, start: int, end: int) -> tuple[LokiPage, int, bool]:
-        """The lines of a page that are complete, where the next page ends, and whether this one was full."""
+    def _complete_lines(self, page: LokiPage, start: int, end: int) -> tuple[LokiPage, int, bool]:
+        """The lines of a page that are complete, where the next page ends, and whether this one was full.
+
+        Adds the warnings of Loki to `missing`, and sets the range of the next page after a full one.
+        """
         for warning in page.warnings:
-            text = "".join(c for c in warning if c.isprintable())[:300]
+            text = "".join(c for c in warning if c.isprintable())[:_MAX_TEXT]
             self.missing.add(
                 f"Loki at {self._client.base} did not give everything: {text}", "see the log of Loki, and run again"
             )
         inside = [entry for entry in page.entries if start <= entry.at_ns < end]
-        if len(page.entries) < self._limit:
+        if len(page.entries) < self._page_lines:
             return page._replace(entries=inside), start, False
         if not inside:
             raise LokiProblem(
@@ -280,11 +284,11 @@ class Pager:
         oldest = min(entry.at_ns for entry in inside)
         newest = max(entry.at_ns for entry in inside)
         if newest == oldest:
-            return self._of_one_time(page._replace(entries=inside), oldest), oldest, True
-        self._range = max(2 * (end - oldest), _MIN_RANGE_NS)
+            return self._lines_of_one_time(page._replace(entries=inside), oldest), oldest, True
+        self._range_ns = max(2 * (end - oldest), _MIN_RANGE_NS)
         return page._replace(entries=[entry for entry in inside if entry.at_ns > oldest]), oldest + 1, True
 
-    def _of_one_time(self, page: LokiPage, at_ns: int) -> LokiPage:
+    def _lines_of_one_time(self, page: LokiPage, at_ns: int) -> LokiPage:
         """More lines of one time than a page has: each stream by itself, and a gap where that is not enough."""
         try:
             streams = self._client.streams(self._query.selector, at_ns, at_ns + 1)
@@ -292,45 +296,49 @@ class Pager:
             pages: list[LokiPage] = []
             for labels in streams:
                 query = self._query.of_stream(labels, names)
-                own = self._client.lines(query, at_ns, at_ns + 1, self._limit)
-                pages.append(own)
-                if len(own.entries) >= self._limit:
-                    self._crowded(query, at_ns)
+                page_of_stream = self._client.lines(query, at_ns, at_ns + 1, self._page_lines)
+                pages.append(page_of_stream)
+                if len(page_of_stream.entries) >= self._page_lines:
+                    self._note_unread_at(query, at_ns)
         except LokiProblem as problem:
-            self._crowded(self._query.text, at_ns, f" ({problem.message})")
+            self._note_unread_at(self._query.text, at_ns, f" ({problem.message})")
             return page
         entries: list[Entry] = []
-        labels_of_all = tuple(labels for own in pages for labels in own.streams)
-        first = 0
-        for own in pages:
-            entries += (entry._replace(stream=entry.stream + first) for entry in own.entries if entry.at_ns == at_ns)
-            first += len(own.streams)
+        labels_of_all = tuple(labels for page_of_stream in pages for labels in page_of_stream.streams)
+        stream_offset = 0
+        for page_of_stream in pages:
+            entries += (
+                entry._replace(stream=entry.stream + stream_offset)
+                for entry in page_of_stream.entries
+                if entry.at_ns == at_ns
+            )
+            stream_offset += len(page_of_stream.streams)
         return LokiPage(labels_of_all, entries)
 
-    def _crowded(self, query: str, at_ns: int, why: str = "") -> None:
+    def _note_unread_at(self, query: str, at_ns: int, why: str = "") -> None:
         self.missing.add(
-            f"{self._limit:,} lines or more of {query} have the time {shown_time(at_ns)}, and Loki gives"
-            f" {self._limit:,} of them at most; the others were not read{why}",
+            f"{self._page_lines:,} lines or more of {query} have the time {shown_time(at_ns)}, and Loki gives"
+            f" {self._page_lines:,} of them at most; the others were not read{why}",
             "raise max_entries_limit_per_query of Loki, or have the log shipper keep the time of each line",
         )
 
-    def _may_continue(self, problem: LokiProblem, span_ns: int) -> bool:
-        """Whether another query may succeed; adapts what it requests."""
+    def _adapt_request(self, problem: LokiProblem, span_ns: int) -> bool:
+        """Wait, or request fewer lines or a shorter range. Returns False if no other query can succeed."""
         self._failures += 1
         if problem.remedy is Remedy.NOTHING or self._failures >= _FAILURES:
             return False
         if problem.remedy is Remedy.FEWER_LINES:
-            fewer = problem.lines or self._limit // 4
-            if not _MIN_LINES <= fewer < self._limit:
+            page_lines = problem.lines or self._page_lines // _FEWER_LINES
+            if not _MIN_LINES <= page_lines < self._page_lines:
                 return False
-            self._limit = fewer
+            self._page_lines = page_lines
             return True
         if not self._pages and problem.remedy is Remedy.LATER:
             return False
         if problem.remedy is Remedy.LESS_TIME:
             if span_ns <= _MIN_RANGE_NS:
                 return False
-            self._range = max(span_ns // 8, _MIN_RANGE_NS)
+            self._range_ns = max(span_ns // _SHORTER_RANGE, _MIN_RANGE_NS)
         if problem.remedy is Remedy.LATER:
             self._sleep(min(max(problem.wait_s, 2.0 ** (self._failures - 1)), _MAX_WAIT_S))
         return True
@@ -341,8 +349,8 @@ class Pager:
         self._bytes += sum(len(entry.line) + _LINE_BYTES for entry in page.entries)
         self._progress(f"reading lines from Loki: {counted(self._lines, 'line')}, {self._bytes >> 20} MiB")
 
-    def _spent(self) -> str:
-        """Which limit of a run is reached, as text; empty while none is."""
+    def _reached_limit(self) -> str:
+        """The limit of a run that is reached, as text; empty if none is."""
         if self._bytes >= self._limits.max_bytes:
             return f"the limit of {self._limits.max_bytes >> 20} MiB of one run is reached"
         if self._client.requests >= self._limits.max_requests:
@@ -351,7 +359,7 @@ class Pager:
             return f"the limit of {self._limits.max_seconds:g} s of one run is reached"
         return ""
 
-    def _cut(self, why: str, end_ns: int, how_to_get: str = "") -> None:
+    def _note_unread_before(self, why: str, end_ns: int, how_to_get: str = "") -> None:
         self.missing.add(
             f"lines before {shown_time(end_ns)} were not read: {why}",
             how_to_get or "read the time before it in a run of its own with --until, or give a narrower --loki-query",

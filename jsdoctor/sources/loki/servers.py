@@ -35,14 +35,14 @@ _CONTAINER = ("container_name", "container", "k8s_container_name", "kubernetes_c
 _HOST = ("instance", "host", "hostname", "host_name", "nodename", "node", "node_name", "machine", "unit")
 _FILE = ("filename", "file", "log_file_path", "path")
 _ORDER = (*_SCOPE, *_POD, *_HOST, *_CONTAINER, *_FILE)
-_NEVER = frozenset({*LEVELS, "stream", "logstream", "logtag", "flags"})
-"""Labels under several values of which one server logs. So are those with which Loki cuts a stream (`__…`)."""
+_NOT_OF_SERVERS = frozenset({*LEVELS, "stream", "logstream", "logtag", "flags"})
+"""Labels of which one server has several values, as of those with which Loki cuts a stream (`__…`)."""
 
-_OF_PODS = frozenset({*_HOST, *_FILE, *_NEVER, *_POD, "job", "app", "component", "service_name"})
+_NOT_OF_PODS = frozenset({*_HOST, *_FILE, *_NOT_OF_SERVERS, *_POD, "job", "app", "component", "service_name"})
 """Labels that do not distinguish pods: a pod may be moved and restarted."""
 
-_OF_LINES = frozenset({*_SCOPE, *_POD, *_HOST, *_CONTAINER})
-"""Metadata of lines that name servers: some shippers send no such label, as each value would be a stream."""
+_LINE_METADATA = frozenset({*_SCOPE, *_POD, *_HOST, *_CONTAINER})
+"""Names of the metadata of lines that may name servers, for shippers that send no such labels."""
 
 Span = tuple[int, int]
 """Times of the first and the last line of a stream, in nanoseconds."""
@@ -62,19 +62,22 @@ class NamedStreams:
 
 
 def lifted_labels(chosen: Sequence[str]) -> Lifted:
-    """What lines have beside the labels of their stream that may distinguish servers. `chosen`: by the user."""
-    return Lifted(_OF_LINES | {*chosen}, frozenset(chosen))
+    """The metadata of lines that is treated as labels of their stream. `chosen`: by the user."""
+    return Lifted(_LINE_METADATA | {*chosen}, frozenset(chosen))
 
 
 def named_streams(streams: Mapping[Labels, Span], chosen: Sequence[str] = ()) -> NamedStreams:
     """Distinguish the servers. `chosen` are the labels that the user named."""
-    every = {labels: dict(labels) for labels in streams}
-    telling = tuple(chosen) or _telling(list(every.values()), list(streams.values()))
-    groups = {labels: tuple(_value(name, values) or "-" for name in telling) for labels, values in every.items()}
-    short = {group: _name(telling, group) for group in groups.values()}
+    labels_by_stream = {labels: dict(labels) for labels in streams}
+    distinguishing = tuple(chosen) or _distinguishing_labels(list(labels_by_stream.values()), list(streams.values()))
+    groups = {
+        labels: tuple(_value(name, values) or "-" for name in distinguishing)
+        for labels, values in labels_by_stream.items()
+    }
+    short = {group: _name(distinguishing, group) for group in groups.values()}
     unique = len(set(short.values())) == len(short)
     names = {labels: short[group] if unique else ":".join(group) for labels, group in groups.items()}
-    return NamedStreams(names, telling)
+    return NamedStreams(names, distinguishing)
 
 
 def _name(labels: Sequence[str], group: Sequence[str]) -> str:
@@ -88,26 +91,33 @@ def _name(labels: Sequence[str], group: Sequence[str]) -> str:
     return f"{labels[0]}={name}" if labels and is_generic(name) else name
 
 
-def _telling(streams: Sequence[Mapping[str, str]], spans: Sequence[Span]) -> tuple[str, ...]:
-    """The labels that distinguish servers: as few as do. Some label where there is one log only."""
-    varying = [name for name in _sorted({name for own in streams for name in own}) if _varies(name, streams)]
+def _distinguishing_labels(streams: Sequence[Mapping[str, str]], spans: Sequence[Span]) -> tuple[str, ...]:
+    """The fewest labels that distinguish servers; where there is one log only, any label that names it."""
+    varying = [name for name in _in_label_order({name for own in streams for name in own}) if _varies(name, streams)]
     pod = next((name for name in _POD if all(name in own for own in streams)), None)
     if pod is not None:
         containers = [name for name in varying if name in _CONTAINER][:1]
         known = (*(name for name in varying if name in _SCOPE), pod, *containers)
-        unknown = (name for name in varying if name not in _OF_PODS and name not in (*_SCOPE, *_CONTAINER))
-        return (*(name for name in unknown if _at_once(name, known, streams, spans)), *known)
+        unknown = (name for name in varying if name not in _NOT_OF_PODS and name not in (*_SCOPE, *_CONTAINER))
+        return (*(name for name in unknown if _logs_at_once(name, known, streams, spans)), *known)
     apart = [name for name in varying if name not in _FILE] or varying
     if not apart:
-        shared = [name for name in _sorted(set(streams[0])) if all(name in own for own in streams)] if streams else []
-        return tuple([name for name in shared if name not in (*_SCOPE, *_NEVER)][:1])
+        shared = (
+            [name for name in _in_label_order(set(streams[0])) if all(name in own for own in streams)]
+            if streams
+            else []
+        )
+        return tuple([name for name in shared if name not in (*_SCOPE, *_NOT_OF_SERVERS)][:1])
     groups = len({tuple(_value(name, own) for name in apart) for own in streams})
     alone = next((name for name in apart if len({_value(name, own) for own in streams}) == groups), None)
     return (alone,) if alone else tuple(apart)
 
 
-def _at_once(name: str, known: Sequence[str], streams: Sequence[Mapping[str, str]], spans: Sequence[Span]) -> bool:
-    """Whether what the known labels take for one server logs under several values of a label at the same time."""
+def _logs_at_once(name: str, known: Sequence[str], streams: Sequence[Mapping[str, str]], spans: Sequence[Span]) -> bool:
+    """Whether streams with the same known labels have lines under several values of `name` at the same time.
+
+    Such streams are of several servers.
+    """
     logs: dict[tuple[str, ...], dict[str, Span]] = defaultdict(dict)
     for own, (first, last) in zip(streams, spans, strict=True):
         log = logs[tuple(_value(label, own) for label in known)]
@@ -118,7 +128,7 @@ def _at_once(name: str, known: Sequence[str], streams: Sequence[Mapping[str, str
 
 def _varies(name: str, streams: Sequence[Mapping[str, str]]) -> bool:
     internal = name.startswith("__") and name not in _SCOPE
-    return name not in _NEVER and not internal and len({_value(name, own) for own in streams}) > 1
+    return name not in _NOT_OF_SERVERS and not internal and len({_value(name, own) for own in streams}) > 1
 
 
 def _value(name: str, labels: Mapping[str, str]) -> str:
@@ -127,14 +137,14 @@ def _value(name: str, labels: Mapping[str, str]) -> str:
     return series_of(value).strip("/") if name in _FILE else value.strip("/")
 
 
-def _sorted(names: set[str]) -> list[str]:
+def _in_label_order(names: set[str]) -> list[str]:
     """Those that name servers first, in their order; then the others by name."""
     return sorted(names, key=lambda name: (_ORDER.index(name) if name in _ORDER else len(_ORDER), name))
 
 
 @dataclass(frozen=True, slots=True)
 class SpooledLog:
-    """The log of one server. `first_ns` and `last_ns` are Loki's times; `dated_by_loki`: its lines have none."""
+    """The log of one server. `first_ns` and `last_ns` are Loki's times; `dated_by_loki`: its lines had no time."""
 
     name: str
     path: Path
@@ -149,7 +159,7 @@ class Spool:
 
     def __init__(self, directory: Path) -> None:
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="pages-", dir=directory)  # noqa: SIM115  # closed by close()
-        self._places: list[tuple[int, int]] = []
+        self._pages: list[tuple[int, int]] = []
         self._numbers: dict[Labels, int] = {}
         self._spans: dict[int, Span] = {}
         self.lines = 0
@@ -169,11 +179,11 @@ class Spool:
             self._spans[number] = (min(first, at_ns), max(last, at_ns))
         self.lines += len(entries)
         content = msgspec.msgpack.encode(entries)
-        self._places.append((self._file.tell(), len(content)))
+        self._pages.append((self._file.tell(), len(content)))
         self._file.write(content)
 
     def close(self) -> None:
-        """Forget the pages."""
+        """Delete the file with the pages."""
         self._file.close()
 
     def written(self, directory: Path, names: Mapping[Labels, str]) -> tuple[SpooledLog, ...]:
@@ -192,13 +202,13 @@ class Spool:
 
     def _oldest_first(self) -> Iterator[Sequence[Entry]]:
         decoder = msgspec.msgpack.Decoder(list[Entry])
-        for place, size in reversed(self._places):
+        for place, size in reversed(self._pages):
             self._file.seek(place)
             yield decoder.decode(self._file.read(size))
 
 
 class _Log:
-    """A log that is being written. Its first lines tell whether lines of it have times."""
+    """A log that is being written. If its first lines have no times, Loki's are added to all."""
 
     def __init__(self, name: str, path: Path, first: Iterable[Entry]) -> None:
         self._name, self._path = name, path
@@ -207,7 +217,7 @@ class _Log:
         self._span = (0, 0)
 
     def add(self, entries: Iterable[Entry]) -> None:
-        """Append the lines of a page. Files are opened for it alone: there may be more than can be open."""
+        """Append the lines of a page. The file is closed again: there may be more logs than files can be open."""
         ordered = list(in_order(entries))
         with self._path.open("ab") as file:
             file.writelines(as_text(entry, with_time=self._undated) for entry in ordered)

@@ -24,7 +24,7 @@ from jsdoctor.sources.loki.paging import LokiClient, LokiProblem, Pager, PagingL
 from jsdoctor.sources.loki.servers import MAX_LOGS, NamedStreams, Spool, SpooledLog, lifted_labels, named_streams
 from jsdoctor.sources.request import LokiRequest
 
-_SINCE = timedelta(hours=1)
+_DEFAULT_SINCE = timedelta(hours=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PREFIX = "loki"
 _NS = 1_000_000_000
@@ -57,27 +57,25 @@ class LokiLines(Source):
         if query is None:
             raise TypeError("a request for lines of Loki without a query")
         access = api_access("--loki", self.request, resolve_connection(self.connection, run.config))
-        told = print_query if self.shows_queries else lambda _: None
+        on_query = print_query if self.shows_queries else lambda _: None
         with (
             TemporaryDirectory(prefix="jsdoctor-loki-") as directory,
-            LokiClient(access, told, lifted_labels(self.request.labels)) as client,
+            LokiClient(access, on_query, lifted_labels(self.request.labels)) as client,
         ):
-            yield _fetched(query, self.request.labels, client, Path(directory), run)
+            yield _fetch(query, self.request.labels, client, Path(directory), run)
 
 
-def _fetched(query: LogQuery, labels: Sequence[str], client: LokiClient, directory: Path, run: Run) -> Reading:
-    """What Loki has, as files."""
+def _fetch(query: LogQuery, labels: Sequence[str], client: LokiClient, directory: Path, run: Run) -> Reading:
+    """Write what Loki has to files in the directory, one for each server."""
     now = datetime.now(UTC)
     until = run.window.until if run.window and run.window.until else now
-    since = run.window.since if run.window and run.window.since else until - _SINCE
+    since = run.window.since if run.window and run.window.since else until - _DEFAULT_SINCE
     pager = Pager(client, query, PagingLimits(), run.show)
-    service, span = (
-        EvidenceOrigin(_PREFIX, client.base, now),
-        f"from {since:%Y-%m-%d %H:%M:%S}Z to {until:%Y-%m-%d %H:%M:%S}Z",
-    )
+    service = EvidenceOrigin(_PREFIX, client.base, now)
+    span = f"from {since:%Y-%m-%d %H:%M:%S}Z to {until:%Y-%m-%d %H:%M:%S}Z"
     spool = Spool(directory)
 
-    def nothing(problem: Problem | None = None) -> Reading:
+    def no_lines(problem: Problem | None = None) -> Reading:
         if problem is not None:
             pager.missing.add(problem.message, problem.hint)
         return Reading(logs=LogFiles(paths=(), service=service, gaps=_gaps(client, pager.missing)), problem=problem)
@@ -90,19 +88,19 @@ def _fetched(query: LogQuery, labels: Sequence[str], client: LokiClient, directo
             if not pager.missing.reasons:
                 none = f"Loki has no line of {query.text} {span}"
                 pager.missing.add(none, "check the labels with `logcli labels`, or give an earlier --since")
-            return nothing()
+            return no_lines()
         named = named_streams(spool.streams, labels)
         if len(named.logs) > MAX_LOGS:
             many = f"the lines are of {len(named.logs):,} logs by the labels {', '.join(named.labels)}, too many"
             pager.missing.add(many, "name the label that distinguishes servers with --loki-label")
-            return nothing()
+            return no_lines()
         run.show(f"writing {counted(spool.lines, 'line')} in their order")
         written = spool.written(directory, named.names)
     except LokiProblem as problem:
-        return nothing(problem)
+        return no_lines(problem)
     except OSError as error:
         unwritten = f"the lines of Loki cannot be written to {directory.parent}: {error.strerror or error}"
-        return nothing(Problem(unwritten, "set TMPDIR to a directory with more room, or give a shorter --since"))
+        return no_lines(Problem(unwritten, "set TMPDIR to a directory with more room, or give a shorter --since"))
     finally:
         spool.close()
     return Reading(
@@ -125,7 +123,7 @@ def _gaps(client: LokiClient, missing: UnreadLines) -> tuple[Gap, ...]:
 
 
 def _words(query: LogQuery, logs: Sequence[SpooledLog], named: NamedStreams) -> str:
-    """What was read, and from where the names of servers are."""
+    """What was read, and which labels gave the names of servers."""
     lines = sum(log.lines for log in logs)
     first, last = min(log.first_ns for log in logs), max(log.last_ns for log in logs)
     labels = f", distinguished by {' and '.join(named.labels)}" if named.labels else ""

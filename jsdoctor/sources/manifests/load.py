@@ -20,7 +20,7 @@ from jsdoctor.model.problems import UsageProblem
 from jsdoctor.redaction.redact import scrub_line
 
 MAX = 64 * 1024 * 1024
-"""No manifest is larger; plans of Terraform come nearest."""
+"""Maximum size of a manifest in bytes; the largest are plans of Terraform."""
 
 SHOWN_STDIN = "stdin"
 
@@ -33,24 +33,24 @@ def load_manifests(paths: Sequence[str]) -> Manifests:
     """Read them all. Raises `UsageProblem` for a path that is not there, and where YAML has no reader installed."""
     files: list[ManifestFile] = []
     base = repository_root()
-    all_of, included, everything = FileDeclarations(), _Includes(base), find(paths)
-    patches = patches_of(path.path for path in everything if not path.named)
-    for path in everything:
+    all_of, included, manifest_paths = FileDeclarations(), _Includes(base), find(paths)
+    patches = patches_of(path.path for path in manifest_paths if not path.named)
+    for path in manifest_paths:
         if not path.named and os.path.normpath(path.path) in patches:
-            files.append(ManifestFile(path=_shown(path.path, base), problem=_PATCH))
+            files.append(ManifestFile(path=_report_path(path.path, base), problem=_PATCH))
             continue
-        shown = SHOWN_STDIN if path.path == STDIN else _shown(path.path, base)
-        text, problem = _text(path)
+        shown = SHOWN_STDIN if path.path == STDIN else _report_path(path.path, base)
+        text, problem = _read_text(path)
         if text is None:
             files.append(ManifestFile(path=shown, problem=problem, named=path.named))
             continue
         try:
-            declared = read_manifest(shown, text, Readers(included.read, _yaml_reader(shown), _hcl))
+            declared = read_manifest(shown, text, Readers(included.read, _yaml_reader(shown), _read_hcl))
         except ManifestError as error:
             wanted = path.named or may_declare(text)
             files.append(ManifestFile(path=shown, problem=error.says, place=error.place, named=wanted))
             continue
-        files += _told(shown, declared, named=path.named)
+        files += _file_results(shown, declared, named=path.named)
         for name in ("streams", "consumers", "servers", "logins", "mounts", "generated", "objects"):
             getattr(all_of, name).extend(getattr(declared, name))
     servers = [server for server in all_of.servers if os.path.normpath(server.place.file) not in included.paths]
@@ -70,19 +70,19 @@ def repository_root() -> Path:
     return next((parent for parent in (here, *here.parents) if (parent / ".git").exists()), here)
 
 
-def _shown(path: str, base: Path) -> str:
+def _report_path(path: str, base: Path) -> str:
     full = Path(os.path.normpath(Path.cwd() / path))
     return full.relative_to(base).as_posix() if full.is_relative_to(base) else path
 
 
-def _told(path: str, declared: FileDeclarations, *, named: bool) -> list[ManifestFile]:
+def _file_results(path: str, declared: FileDeclarations, *, named: bool) -> list[ManifestFile]:
     if not declared.found and not declared.problems and not declared.objects and named:
         return [ManifestFile(path=path, problem="nothing in it is a manifest that is known here", named=True)]
     problems = [ManifestFile(path=path, problem=text, place=place, named=True) for text, place in declared.problems]
     return [ManifestFile(path=path, found=declared.found, named=named), *problems]
 
 
-def _text(path: ManifestPath) -> tuple[str | None, str]:
+def _read_text(path: ManifestPath) -> tuple[str | None, str]:
     try:
         if path.path == STDIN:
             data = sys.stdin.buffer.read(MAX + 1)
@@ -101,7 +101,7 @@ def _text(path: ManifestPath) -> tuple[str | None, str]:
 
 
 _LARGEST_INCLUDE = 16 << 20
-"""Bytes. No configuration is as large, and what is read is held as a tree."""
+"""Maximum size in bytes: what is read is held as a tree."""
 
 
 class _Includes:
@@ -137,7 +137,7 @@ def _yaml_reader(path: str) -> YamlReader:
     return yaml_documents
 
 
-def _hcl(file: str, text: str) -> Tree:
+def _read_hcl(file: str, text: str) -> Tree:
     try:
         from jsdoctor.manifests.hcl_tree import hcl_document
     except ImportError as error:
@@ -155,16 +155,16 @@ def _no_yaml(file: str, text: str) -> Iterable[Tree]:
     )
 
 
-_NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+_KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _SECTION = re.compile(r"^(patches|patchesStrategicMerge|patchesJson6902):.*\n((?:[ \t-].*\n?|\s*\n)*)", re.MULTILINE)
 _FILE = re.compile(r"(?:path:|^[^\S\n]*-)\s*[\"']?([^\s\"':{}#]+\.ya?ml)", re.MULTILINE)
 
 
 def patches_of(paths: Iterable[str]) -> set[str]:
-    """Normal paths of the files that kustomizations among these name as patches."""
+    """The normalised paths of the files that kustomizations among these name as patches."""
     patches: set[str] = set()
     for path in paths:
-        if PurePath(path).name not in _NAMES:
+        if PurePath(path).name not in _KUSTOMIZATIONS:
             continue
         try:
             text = Path(path).read_text(encoding="utf-8")
@@ -178,10 +178,10 @@ def patches_of(paths: Iterable[str]) -> set[str]:
 
 STDIN = "-"
 SUFFIXES = (".yaml", ".yml", ".json", ".conf", ".cfg", ".tf")
-_NOT_OURS = ("node_modules", "__pycache__", "charts")
+_THIRD_PARTY = ("node_modules", "__pycache__", "charts")
 """Directories of third-party files. `charts` holds the dependencies of a Helm chart; its values are beside it."""
-_OF_CHART = ("templates", "files", "crds", "test", "tests")
-_CHARTS = re.compile(r"^name:\s*[\"']?(?:nats|nack|surveyor)\b", re.MULTILINE)
+_CHART_DIRECTORIES = ("templates", "files", "crds", "test", "tests")
+_NATS_CHART = re.compile(r"^name:\s*[\"']?(?:nats|nack|surveyor)\b", re.MULTILINE)
 """Charts of nats-io, wherever they lie: of those only values can be the user's own."""
 
 
@@ -199,18 +199,18 @@ def find(paths: Sequence[str]) -> list[ManifestPath]:
     """
     manifest_paths: dict[str, ManifestPath] = {}
     for path in paths:
-        for file in _expanded(path):
+        for file in _expand(path):
             known = manifest_paths.get(file.path)
             if known is None or (file.named and not known.named):
                 manifest_paths[file.path] = file
     return list(manifest_paths.values())
 
 
-def _expanded(path: str) -> Iterator[ManifestPath]:
+def _expand(path: str) -> Iterator[ManifestPath]:
     if path == STDIN:
         yield ManifestPath(STDIN, named=True)
     elif Path(path).is_dir():
-        yield from _below(path)
+        yield from _files_below(path)
     elif Path(path).exists():
         yield ManifestPath(path, named=True)
     else:
@@ -221,12 +221,12 @@ def _expanded(path: str) -> Iterator[ManifestPath]:
                 "name a file, a directory, a glob in quotes, or - for standard input",
             )
         for match in matches:
-            yield from _below(match) if Path(match).is_dir() else (ManifestPath(match, named=True),)
+            yield from _files_below(match) if Path(match).is_dir() else (ManifestPath(match, named=True),)
 
 
-def _below(directory: str) -> Iterator[ManifestPath]:
+def _files_below(directory: str) -> Iterator[ManifestPath]:
     for parent, directories, files in os.walk(directory):
-        skipped = (*_NOT_OURS, *(_OF_CHART if "Chart.yaml" in files and _is_vendored(parent) else ()))
+        skipped = (*_THIRD_PARTY, *(_CHART_DIRECTORIES if "Chart.yaml" in files and _is_vendored(parent) else ()))
         directories[:] = sorted(name for name in directories if name not in skipped and not name.startswith("."))
         for name in sorted(files):
             if name.endswith(SUFFIXES) and not name.startswith("."):
@@ -235,26 +235,26 @@ def _below(directory: str) -> Iterator[ManifestPath]:
 
 def _is_vendored(directory: str) -> bool:
     try:
-        return bool(_CHARTS.search((Path(directory) / "Chart.yaml").read_text(encoding="utf-8")))
+        return bool(_NATS_CHART.search((Path(directory) / "Chart.yaml").read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError):
         return False
 
 
 _MAX_BYTES = 4 << 20
-_SECRET = re.compile(r"pass|pwd|token|secret|seed|nkey|jwt|cred|key|auth\b|BEGIN|@|[\w+/=]{40}", re.IGNORECASE)
+_SECRET_LINE = re.compile(r"pass|pwd|token|secret|seed|nkey|jwt|cred|key|auth\b|BEGIN|@|[\w+/=]{40}", re.IGNORECASE)
 """What names a secret, is in an address with a login, or is encoded: no line with one of these is shown."""
-_SECRETS = re.compile(r"\bkind[\"']?:\s*[\"']?\w*Secret")
+_SECRET_FILE = re.compile(r"\bkind[\"']?:\s*[\"']?\w*Secret")
 """A file in which any line may be a secret."""
 
 
 def source_line(file: str, number: int) -> str:
     """A line of a manifest, without its end. Empty where it cannot be read, or may have a secret."""
-    line = next(iter(_lines(file)[number - 1 : number]), "").rstrip()
-    return "" if _SECRET.search(line) or scrub_line(line) != line else line
+    line = next(iter(_showable_lines(file)[number - 1 : number]), "").rstrip()
+    return "" if _SECRET_LINE.search(line) or scrub_line(line) != line else line
 
 
 @lru_cache(maxsize=32)
-def _lines(file: str) -> list[str]:
+def _showable_lines(file: str) -> list[str]:
     path = repository_root() / file
     try:
         if file == SHOWN_STDIN or not path.is_file() or path.stat().st_size > _MAX_BYTES:
@@ -262,4 +262,4 @@ def _lines(file: str) -> list[str]:
         content = path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError):
         return []
-    return [] if _SECRETS.search(content) else content.split("\n")
+    return [] if _SECRET_FILE.search(content) else content.split("\n")

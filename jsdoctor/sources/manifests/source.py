@@ -41,9 +41,9 @@ class ManifestFiles(Source):
         started = datetime.now(UTC)
         run.show("reading manifests")
         manifests = load_manifests(self.paths)
-        gaps = [_gap(file) for file in manifests.files if file.problem]
+        gaps = [_file_gap(file) for file in manifests.files if file.problem]
         if not any(file.found for file in manifests.files) and not gaps:
-            gaps.append(_nothing(self.paths))
+            gaps.append(_no_manifest_gap(self.paths))
         return nullcontext(
             Reading(
                 evidence=(_with_subject_counts(manifests, collection),),
@@ -54,8 +54,8 @@ class ManifestFiles(Source):
         )
 
 
-def _gap(file: ManifestFile) -> Gap:
-    """What could not be read. A file found in a directory that names nothing of NATS may be anything."""
+def _file_gap(file: ManifestFile) -> Gap:
+    """The gap for a file that could not be read. It counts as requested only if the user named the file."""
     where = f"{file.place.file}:{file.place.line}:{file.place.column}: " if file.place else ""
     return Gap(
         kind="manifest",
@@ -67,7 +67,7 @@ def _gap(file: ManifestFile) -> Gap:
     )
 
 
-def _nothing(paths: Sequence[str]) -> Gap:
+def _no_manifest_gap(paths: Sequence[str]) -> Gap:
     return Gap(
         kind="manifest",
         subject=Subject(kind="file", name=paths[0]),

@@ -19,7 +19,7 @@ from jsdoctor.sources.connect.settings import ConnectionSettings
 from jsdoctor.sources.servers.ask import Asker, NoReplyError
 
 MAX = 500_000
-_STREAMS = 100
+_MAX_STREAMS = 100
 """Maximum number of streams that are queried."""
 
 
@@ -34,7 +34,7 @@ class _SubjectCountInfo(msgspec.Struct, frozen=True):
 
 def subject_counts(settings: ConnectionSettings, streams: Iterable[str]) -> Mapping[str, Mapping[str, int]]:
     """Messages by subject, by stream; without those that could not be collected."""
-    return asyncio.run(_counts(settings, list(streams)[:_STREAMS]))
+    return asyncio.run(_counts(settings, list(streams)[:_MAX_STREAMS]))
 
 
 async def _counts(settings: ConnectionSettings, streams: list[str]) -> dict[str, dict[str, int]]:
@@ -43,7 +43,7 @@ async def _counts(settings: ConnectionSettings, streams: list[str]) -> dict[str,
         async with connect(settings) as connection:
             asker = Asker(connection, settings.timeout_s)
             for name in streams:
-                counts = await _of_stream(asker, f"{settings.js_api_prefix}.STREAM.INFO.{name}")
+                counts = await _counts_of_stream(asker, f"{settings.js_api_prefix}.STREAM.INFO.{name}")
                 if counts is None:
                     break
                 counts_by_stream[name] = counts
@@ -52,7 +52,7 @@ async def _counts(settings: ConnectionSettings, streams: list[str]) -> dict[str,
     return counts_by_stream
 
 
-async def _of_stream(asker: Asker, subject: str) -> dict[str, int] | None:
+async def _counts_of_stream(asker: Asker, subject: str) -> dict[str, int] | None:
     """Messages by subject; None if a reply is missing or unusable, or if there are too many subjects."""
     counts: dict[str, int] = {}
     while True:

@@ -24,7 +24,7 @@ from jsdoctor.packets.tcp.state import Noticed
 from jsdoctor.sources.codec import Unreadable, codec_of, decompressed
 
 STANDARD_INPUT = Path("-")
-_HEAD = 8
+_HEAD_BYTES = 8
 _HINT = "--pcap takes a capture, a directory, a glob in quotes, a named pipe, or - for standard input; repeat it"
 
 
@@ -33,13 +33,13 @@ def capture_files(named: Sequence[Path]) -> tuple[Path, ...]:
     in_order: dict[Path, None] = {}
     for path in named:
         try:
-            in_order.update(dict.fromkeys(_files(path)))
+            in_order.update(dict.fromkeys(_expand(path)))
         except OSError as error:
             raise UsageProblem(f"cannot read {path}: {error.strerror or error}", _HINT) from error
     return tuple(in_order)
 
 
-def _files(path: Path) -> list[Path]:
+def _expand(path: Path) -> list[Path]:
     if path == STANDARD_INPUT:
         return [path]
     if path.is_dir():
@@ -56,9 +56,9 @@ def _files(path: Path) -> list[Path]:
 
 
 def _is_capture(path: Path) -> bool:
-    """By its first bytes; a compressed file by its name, since it may be anything inside."""
+    """Whether the first bytes are those of a capture; a compressed file counts if its name contains `cap`."""
     with path.open("rb") as file:
-        head = file.read(_HEAD)
+        head = file.read(_HEAD_BYTES)
     return head[:4] in MAGICS or head[:4] == MAGIC or bool(codec_of(head) and "cap" in path.name.lower())
 
 
@@ -69,11 +69,11 @@ ObserverOf = Callable[[int], StreamObserver | None]
 """The reader of bytes for the capture of that index; None: they are not read."""
 
 
-def nobody(_index: int) -> None:
+def no_observer(_index: int) -> None:
     """No observer: TCP figures only."""
 
 
-def read_captures(paths: Sequence[Path], observer_of: ObserverOf = nobody) -> PacketEvidence:
+def read_captures(paths: Sequence[Path], observer_of: ObserverOf = no_observer) -> PacketEvidence:
     """The TCP evidence of these captures. A file that cannot be read has a `problem`; nothing is raised.
 
     Files of one ring are one capture; the others are matched with each other, packet by packet.
@@ -139,7 +139,7 @@ def read_ring(
 
 
 def _read(path: Path, analysis: Analysis) -> str:
-    """Give one file to the analysis; why reading ended early, or an empty text."""
+    """Pass one file to the analysis. Returns why reading ended early, or an empty text."""
     try:
         with contextlib.closing(blocks(path)) as pieces:
             for block in pieces:
@@ -147,7 +147,7 @@ def _read(path: Path, analysis: Analysis) -> str:
     except (Damaged, Unreadable) as error:
         return str(error)
     except Foreign as error:
-        problem = packets_of(path, analysis) or ""
+        problem = read_with_scapy(path, analysis) or ""
         return f"not a capture that can be read: {error}; {problem}" if problem else ""
     except OSError as error:
         return f"cannot be read: {error.strerror or error}"
@@ -156,8 +156,8 @@ def _read(path: Path, analysis: Analysis) -> str:
 
 def blocks(path: Path) -> Generator[bytes, None, None]:
     """The bytes of a file, unpacked if need be. Raises `Unreadable` and OSError."""
-    with _opened(path) as file, _to_its_end(path):
-        head = [_exactly(file, _HEAD)]  # a pipe cannot be read twice
+    with _opened(path) as file, _interrupt_ends_input(path):
+        head = [_read_exactly(file, _HEAD_BYTES)]  # a pipe cannot be read twice
 
         def read(size: int) -> bytes:
             return head.pop() if head else file.read(size) or b""
@@ -178,26 +178,26 @@ def _opened(path: Path) -> RawIOBase:
 
 
 @contextlib.contextmanager
-def _to_its_end(path: Path) -> Iterator[None]:
-    """Ctrl-C reaches both ends of a pipe: whoever writes into standard input ends, and what came is judged.
+def _interrupt_ends_input(path: Path) -> Iterator[None]:
+    """Ignore the first Ctrl-C while standard input is read: it ends the writer of the pipe, and what came is judged.
 
-    A second one is a KeyboardInterrupt. Only the main thread gets signals.
+    A second one raises KeyboardInterrupt. Only the main thread receives signals.
     """
     if path != STANDARD_INPUT or threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def leave(_number: int, _frame: FrameType | None) -> None:
+    def ignore_once(_number: int, _frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, before)
 
-    before = signal.signal(signal.SIGINT, leave)
+    before = signal.signal(signal.SIGINT, ignore_once)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
 
 
-def _exactly(file: RawIOBase, size: int) -> bytes:
+def _read_exactly(file: RawIOBase, size: int) -> bytes:
     """The requested number of bytes, or all there are: a pipe may return fewer at a time."""
     data = b""
     while len(data) < size and (more := file.read(size - len(data))):
@@ -206,7 +206,7 @@ def _exactly(file: RawIOBase, size: int) -> bytes:
 
 
 def _first_time(path: Path) -> int | None:
-    """When the first packet of a file was captured; None when that cannot be said without using the input up."""
+    """When the first packet of a file was captured; None for a pipe, which can be read only once."""
     if not path.is_file():
         return None
     analysis = Analysis(0, path.name)
@@ -223,7 +223,7 @@ def _first_time(path: Path) -> int | None:
 
 _DIGITS = re.compile(r"\d+")
 _OVERLAP_NS = 1_000_000_000
-"""A file may begin so long before the last packet of the file before it: several queues are written out of order."""
+"""Maximum time by which a file may begin before the end of the file before it: packets of several queues overlap."""
 
 
 class Ring:
@@ -233,10 +233,10 @@ class Ring:
         self.files = files
 
     def continues(self, last_ns: int) -> bool:
-        """Whether the next file begins after what was read so far: two views of one time are two captures."""
+        """Whether the next file begins after what was read so far. Files of the same time are two captures."""
         if not self.files or not last_ns:
             return False
-        first_ns = self.files[0][1]
+        _, first_ns = self.files[0]
         return first_ns is not None and first_ns >= last_ns - _OVERLAP_NS
 
 
@@ -258,8 +258,9 @@ def rings_of(paths: Sequence[Path], first_time: Callable[[Path], int | None]) ->
 #
 # scapy is an extra (`pip install 'jsdoctor[pcap]'`) and slow to import: nothing of it is touched before it is needed.
 
-_EXTRA = "install the extra that reads more formats: pip install 'jsdoctor[pcap]'"
+_EXTRA_HINT = "install the extra that reads more formats: pip install 'jsdoctor[pcap]'"
 _ETHERNET = 1
+_IP_HEADER_BYTES = 20
 _SECOND_NS = 1_000_000_000
 
 
@@ -285,20 +286,20 @@ def link_offset(link: int) -> Callable[[bytes], int | None] | None:
         except Exception:  # noqa: BLE001 - dissectors of many authors, on whatever was captured
             return None
         layer = packet.getlayer(IP) or packet.getlayer(IPv6)
-        begins = frame.find(layer.original[:20]) if layer is not None and layer.original else -1
+        begins = frame.find(layer.original[:_IP_HEADER_BYTES]) if layer is not None and layer.original else -1
         return begins if begins >= 0 else None
 
     return offset
 
 
-def packets_of(path: Path, analysis: Analysis) -> str:
-    """Give all packets of a file to the analysis; why that is not possible, or an empty text."""
+def read_with_scapy(path: Path, analysis: Analysis) -> str:
+    """Pass all packets of a file to the analysis with scapy. Returns why that is not possible, or an empty text."""
     if path.suffix != ".erf":
         return "convert it first: editcap -F pcapng IN OUT"
     try:
         from scapy.utils import ERFEthernetReader
     except ImportError:
-        return _EXTRA
+        return _EXTRA_HINT
     interface = analysis.interface(Interface(_ETHERNET))
     analysis.format = "ERF"
     try:

@@ -28,7 +28,9 @@ from jsdoctor.sources.http_api import ApiAccess, TooLargeError, body_of
 from jsdoctor.sources.servers.monitor_body import transport_refusal
 
 MAX_BYTES = 512 << 20
-"""A larger reply is not read."""
+"""Maximum size of a reply."""
+
+_MAX_TEXT = 300
 
 
 class PrometheusProblem(Problem):
@@ -50,16 +52,16 @@ class PrometheusClient:
 
     def at(self, query: str, moment: float) -> Answer:
         """The value of a query at one time (seconds since 1970). Raises PrometheusProblem."""
-        self._on_query(f"{_shown(moment)} {query}")
-        return self._ask("/api/v1/query", {"query": query, "time": f"{moment:.3f}"})
+        self._on_query(f"{_shown_time(moment)} {query}")
+        return self._query("/api/v1/query", {"query": query, "time": f"{moment:.3f}"})
 
     def over(self, query: str, start: float, end: float, step: float) -> Answer:
         """The values of a query from `start` to `end`, `step` seconds apart. Raises PrometheusProblem."""
-        self._on_query(f"{_shown(start)}..{_shown(end)} step {step:.0f}s {query}")
+        self._on_query(f"{_shown_time(start)}..{_shown_time(end)} step {step:.0f}s {query}")
         times = {"start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step:.3f}"}
-        return self._ask("/api/v1/query_range", {"query": query, **times})
+        return self._query("/api/v1/query_range", {"query": query, **times})
 
-    def _ask(self, path: str, form: Mapping[str, str]) -> Answer:
+    def _query(self, path: str, form: Mapping[str, str]) -> Answer:
         base = self._access.url.base
         try:
             with self._http.stream(
@@ -74,7 +76,7 @@ class PrometheusClient:
         try:
             return api_answer(body)
         except ReplyError as error:
-            raise _refused(response, base, str(error)) from None
+            raise _refusal_problem(response, base, str(error)) from None
 
 
 def _body(response: httpx2.Response, base: str) -> bytes:
@@ -87,7 +89,7 @@ def _body(response: httpx2.Response, base: str) -> bytes:
         ) from None
 
 
-def _refused(response: httpx2.Response, base: str, reason: str) -> PrometheusProblem:
+def _refusal_problem(response: httpx2.Response, base: str, reason: str) -> PrometheusProblem:
     status = response.status_code
     if status in (httpx2.codes.UNAUTHORIZED, httpx2.codes.FORBIDDEN):
         return PrometheusProblem(
@@ -102,7 +104,7 @@ def _refused(response: httpx2.Response, base: str, reason: str) -> PrometheusPro
         return PrometheusProblem(
             f"{base} is not the address of a Prometheus API: it has no /api/v1/query (HTTP 404)", _ADDRESS
         )
-    shown = printable(reason)[:300]
+    shown = printable(reason)[:_MAX_TEXT]
     how = _MATCHERS if "parse error" in reason else _ADDRESS
     return PrometheusProblem(f"Prometheus at {base} (HTTP {status}): {shown}", how)
 
@@ -113,7 +115,7 @@ _MATCHERS = (
 )
 
 
-def _shown(moment: float) -> str:
+def _shown_time(moment: float) -> str:
     return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -121,7 +123,7 @@ MAX_SERIES = 400_000
 """Maximum number of series in a query: Prometheus fails at 50 million samples by default, and our memory is limited."""
 MAX_POINTS = 5_000_000
 _MIN_SAMPLES = 3
-_BEFORE_S = 1.0
+_BEFORE_S = 1.0  # the earlier moment lies this long before the last scrape
 _SCRAPES_PER_STEP = 1.25
 """Scrapes are not quite even. Two steps that show one scrape would be two equal readings of what grows."""
 
@@ -187,8 +189,8 @@ class _MetricsReader:
 
     def scrape_times(self, names: Mapping[str, int], at: float) -> dict[str, float]:
         """When each exporter was scraped last before a time, by the label `instance`."""
-        fewest = min(names.items(), key=lambda item: (not _is_of_every_server(item[0]), item[1]))[0]
-        wanted = [name for name in names if _is_of_every_server(name)] or [fewest]
+        smallest = min(names.items(), key=lambda item: (not _is_of_every_server(item[0]), item[1]))[0]
+        wanted = [name for name in names if _is_of_every_server(name)] or [smallest]
         # One metric at a time: timestamp() drops the name, and Prometheus refuses series that are then identical.
         each = (f"max by (instance) (timestamp({self._selector([name])}))" for name in sorted(wanted))
         answer = self._client.at(" or ".join(each), at)
@@ -199,9 +201,9 @@ class _MetricsReader:
         return self._checked(self._client.at(self._selector(names), at))
 
     def past(self, names: Mapping[str, int], end: float, since_s: float, shortest_s: float) -> Sequence[Moment]:
-        """What is read of the past, at regular times before `end`, fewer of them where there are very many series.
+        """The values at regular times before `end`, at least `shortest_s` apart.
 
-        They are at least `shortest_s` apart.
+        There are fewer times if there are very many series, and a gap instead if there are too many.
         """
         count = sum(names.values())
         samples = min(MAX_SAMPLES, MAX_POINTS // max(count, 1))
@@ -221,9 +223,9 @@ class _MetricsReader:
         return f'{{__name__=~"{"|".join(sorted(names))}"{self._match}}}'
 
     def _checked(self, answer: Answer) -> tuple[MetricSeries, ...]:
-        """The series; a warning of a store that did not respond is a gap, as the data of that store is missing."""
+        """The series of a reply. Its warnings become gaps: the data of a store that did not respond is missing."""
         for warning in answer.warnings:
-            reason = f"Prometheus did not give everything: {''.join(c for c in warning if c.isprintable())[:300]}"
+            reason = f"Prometheus did not give everything: {''.join(c for c in warning if c.isprintable())[:_MAX_TEXT]}"
             self.gaps.append(Gap("prometheus", CLUSTER, reason, "see the stores behind this Prometheus, and run again"))
         return answer.series
 

@@ -1,4 +1,4 @@
-"""Prometheus: metrics as the deployment that is judged, or as the past of one that is looked at otherwise."""
+"""Prometheus: metrics as the deployment that is judged, or as the past of one that another source shows."""
 
 from __future__ import annotations
 
@@ -79,21 +79,21 @@ def _deployment(metrics: Metrics, origin: EvidenceOrigin) -> Reading:
     evidence = evidence.joined(evidence.get(Gaps) or Gaps(()), gaps)
     past = [evidence_of([sample]) for sample in earlier]
     series = evidence.get(SnapshotSeries)
-    words = f"no streams, only {counted(_servers(evidence), 'server')} in Prometheus"
+    words = f"no streams, only {counted(_server_count(evidence), 'server')} in Prometheus"
     if series is not None:
-        words = _words(series.last, len(samples))
-        if whole := _snapshots(past):
-            evidence = evidence.joined(History((*whole, series.last)))
+        words = _summary(series.last, len(samples))
+        if snapshots := _snapshots(past):
+            evidence = evidence.joined(History((*snapshots, series.last)))
             shown = _snapshots(item.for_checks() for item in (*past, evidence))
             evidence = evidence.partly_shown(History(tuple(shown)))
-            words += f", history since {whole[0].taken_at:%Y-%m-%d %H:%M}Z"
+            words += f", history since {snapshots[0].taken_at:%Y-%m-%d %H:%M}Z"
     if of_servers := server_past(map(past_sample, [*past, *(evidence_of([sample]) for sample in samples)])):
         evidence = evidence.joined(of_servers)
     return Reading(deployment=evidence, origin=(origin,), headline=words)
 
 
 def _past(metrics: Metrics, origin: EvidenceOrigin, last: ClusterSnapshot, evidence: EvidenceSet) -> Reading:
-    """What Prometheus knows of the past of a deployment that was looked at otherwise."""
+    """The past of a deployment whose present another source shows."""
     known = {stream.key for stream in last.streams}
     past = [evidence_of([sample_at(moment)]) for moment in metrics.earlier]
     samples = [
@@ -116,12 +116,12 @@ def _past(metrics: Metrics, origin: EvidenceOrigin, last: ClusterSnapshot, evide
 
 
 def _unshown_assets(evidence: EvidenceSet) -> Iterator[Gap]:
-    """Without streams most rules have nothing to judge: that is no pass."""
+    """A requested gap if there are no streams: most rules then have nothing to judge, and must not pass."""
     if evidence.get(SnapshotSeries) is None:
         yield msgspec.structs.replace(evidence.why_absent(SnapshotSeries), requested=True)
 
 
-def _servers(evidence: EvidenceSet) -> int:
+def _server_count(evidence: EvidenceSet) -> int:
     servers = evidence.get(Servers)
     return len(servers.servers) if servers is not None else 0
 
@@ -132,7 +132,7 @@ def _snapshots(evidence: Iterable[EvidenceSet]) -> list[ClusterSnapshot]:
     return [series.last for series in every if series is not None]
 
 
-def _words(snapshot: ClusterSnapshot, samples: int) -> str:
+def _summary(snapshot: ClusterSnapshot, samples: int) -> str:
     consumers = sum(len(stream.consumers) for stream in snapshot.streams)
     parts = (counted(len(snapshot.streams), "stream"), counted(consumers, "consumer"), counted(samples, "scrape"))
     return f"{', '.join(parts)} in Prometheus, seen at {to_the_second(snapshot.taken_at)}"

@@ -21,7 +21,7 @@ from jsdoctor.replies.decoding import ApiRefusedError, ErrorReply, ReplyError, d
 from jsdoctor.sources.scan.stream import MessageRecorder, Rate, StreamApi, UnreadableError, Wanted, date_ns, headers_of
 from jsdoctor.sources.servers.ask import Asker, NoReplyError, Why
 
-_BATCH = 1_000
+_BATCH_MESSAGES = 1_000
 _MAX_BYTES = 8 << 20
 _WAIT_S = 0.1
 _NUM_PENDING = "Nats-Num-Pending"
@@ -40,26 +40,27 @@ async def read_by_batches(api: StreamApi, wanted: Wanted, taker: MessageRecorder
     try:
         while batches.next_seq <= wanted.last_seq and not batches.ended:
             batches.begin()
-            request = {"seq": batches.next_seq, "batch": _BATCH, "max_bytes": _MAX_BYTES}
+            request = {"seq": batches.next_seq, "batch": _BATCH_MESSAGES, "max_bytes": _MAX_BYTES}
             await client.publish(batches.subject, msgspec.json.encode(request), reply=inbox.subject)
-            await _until_over(batches, api.asker, rate)
+            await _wait_for_batch(batches, api.asker, rate)
     finally:
         with contextlib.suppress(errors.Error, OSError):
             await inbox.unsubscribe()
 
 
-async def _until_over(batches: _Batches, asker: Asker, rate: Rate) -> None:
+async def _wait_for_batch(batches: _Batches, asker: Asker, rate: Rate) -> None:
+    """Wait for the end of a batch. Raises its failure, or NoReplyError after a timeout without a message."""
     loop = asyncio.get_running_loop()
-    heard_at, received = loop.time(), batches.messages
+    received_at, counted = loop.time(), batches.messages
     while not batches.over.is_set():
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(batches.over.wait(), _WAIT_S)
-        rate.tell(batches.messages)
-        if batches.messages > received:
-            heard_at, received = loop.time(), batches.messages
+        rate.report(batches.messages)
+        if batches.messages > counted:
+            received_at, counted = loop.time(), batches.messages
         elif not batches.over.is_set():
             asker.raise_if_denied(batches.subject)
-            if loop.time() - heard_at > asker.timeout_s:
+            if loop.time() - received_at > asker.timeout_s:
                 raise NoReplyError(Why.LATE, batches.subject)
     if batches.failure:
         raise batches.failure
@@ -84,7 +85,7 @@ class _Batches:
         self._before = self.messages
 
     async def on_message(self, message: Msg) -> None:
-        """A message of the stream, or the end of the batch."""
+        """Take a message of the stream, or the end of the batch. An error ends the batch, as its `failure`."""
         if self.over.is_set():
             return
         try:
@@ -127,9 +128,9 @@ def take_direct(headers: Mapping[str, str], payload: bytes, last_seq: int, taker
 AT_ONCE = 64
 _NO_MESSAGE = 10037
 
-Found = Callable[[], int]
+TakeMessage = Callable[[], int]
 """Takes a message and returns its sequence."""
-Get = Callable[[bytes], Awaitable[Found | None]]
+Get = Callable[[bytes], Awaitable[TakeMessage | None]]
 
 
 class _MessageHead(msgspec.Struct, frozen=True):
@@ -146,10 +147,10 @@ class _MessageHeadReply(msgspec.Struct, frozen=True):
 
 
 async def read_by_direct_gets(api: StreamApi, wanted: Wanted, taker: MessageRecorder, rate: Rate) -> None:
-    """Raises NoReplyError, ReplyError and UnreadableError."""
+    """Read the wanted messages one by one. Raises NoReplyError, ReplyError and UnreadableError."""
     subject = f"{api.prefix}.DIRECT.GET.{wanted.name}"
 
-    async def get(request: bytes) -> Found | None:
+    async def get(request: bytes) -> TakeMessage | None:
         message = await api.asker.message(subject, request)
         headers: Mapping[str, str] = message.headers or {}
         status = headers.get(Header.STATUS)
@@ -160,14 +161,14 @@ async def read_by_direct_gets(api: StreamApi, wanted: Wanted, taker: MessageReco
         words = headers.get(Header.DESCRIPTION, "")
         raise UnreadableError(f"the server will not send it: {status} {words}".rstrip(), "run again")
 
-    await _read(get, wanted, rate)
+    await _read_one_by_one(get, wanted, rate)
 
 
 async def read_by_gets(api: StreamApi, wanted: Wanted, taker: MessageRecorder, rate: Rate) -> None:
-    """Raises NoReplyError, ReplyError, ApiRefusedError."""
+    """Read the wanted messages one by one. Raises NoReplyError, ReplyError, ApiRefusedError."""
     subject = f"{api.prefix}.STREAM.MSG.GET.{wanted.name}"
 
-    async def get(request: bytes) -> Found | None:
+    async def get(request: bytes) -> TakeMessage | None:
         got = decode((await api.asker.one(subject, request)).body, _MessageHeadReply)
         if got.error and got.error.err_code == _NO_MESSAGE:
             return None
@@ -183,10 +184,11 @@ async def read_by_gets(api: StreamApi, wanted: Wanted, taker: MessageRecorder, r
 
         return take
 
-    await _read(get, wanted, rate)
+    await _read_one_by_one(get, wanted, rate)
 
 
-async def _read(get: Get, wanted: Wanted, rate: Rate) -> None:
+async def _read_one_by_one(get: Get, wanted: Wanted, rate: Rate) -> None:
+    """Read `AT_ONCE` messages at a time. If all of them are deleted, continue at the next existing one."""
     count, next_seq = 0, wanted.first_seq
     while next_seq <= wanted.last_seq:
         until = min(next_seq + AT_ONCE, wanted.last_seq + 1)
@@ -195,11 +197,11 @@ async def _read(get: Get, wanted: Wanted, rate: Rate) -> None:
         for take in result:
             take()
         count += len(result)
-        rate.tell(count)
+        rate.report(count)
         next_seq = until
         if not result and next_seq <= wanted.last_seq:
-            following = await get(b'{"seq":%d,"next_by_subj":">"}' % next_seq)
-            if following is None:
+            take_next = await get(b'{"seq":%d,"next_by_subj":">"}' % next_seq)
+            if take_next is None:
                 return
-            next_seq = following() + 1
+            next_seq = take_next() + 1
             count += 1

@@ -39,9 +39,9 @@ from jsdoctor.sources.scan.stream import (
     Wanted,
     newest_of_size,
     read_stream,
-    records,
-    records_requests,
     salted,
+    stores_advisories,
+    stores_api_audits,
     takes_consumer,
 )
 from jsdoctor.sources.servers.account import USER_INFO
@@ -51,7 +51,7 @@ from jsdoctor.sources.servers.unanswered import unanswered
 
 NEWEST = 200_000
 NEWEST_ONE_BY_ONE = NEWEST_ADVISORIES = 10_000
-_LOOK = (
+_CHECK_STREAM_HINT = (
     "see that the stream exists in the account of this login, and what is said of it: nats stream ls; nats stream info"
 )
 _ALLOW_DIRECT = "allow direct gets (nats stream edit STREAM --allow-direct)"
@@ -77,7 +77,7 @@ def not_scanned(plan: CollectionPlan) -> list[Gap]:
 
 
 class _Scan:
-    """Reads one stream: the method, the part of it, and whether the end was reached."""
+    """Reads one stream; notes the method, and whether the end was reached."""
 
     def __init__(
         self, api: StreamApi, target: ScanTarget, digest: Digest | None, contents: bool, progress: Progress
@@ -86,21 +86,21 @@ class _Scan:
         self._taker = MessageRecorder(digest)
         self._digest, self._compare = digest, contents
         self._contents: dict[int, str] | None = None
-        self._read_by = "CONSUMER"
+        self._method = "CONSUMER"
         self._complete = False
 
     async def into(self, collection: CollectionResult) -> None:
-        """An exchange of what was read, and a gap if that is not all."""
+        """Read the stream. Adds an exchange of what was read to the collection, and a gap if that is not all."""
         try:
             held = await read_stream(self._api, self._target.stream)
         except (NoReplyError, ReplyError, UnreadableError) as error:
             collection.gaps.append(await self._gap(error))
             return
-        usual = NEWEST
-        if records(held.info):
+        default_count = NEWEST
+        if stores_advisories(held.info):
             self._taker.advisories = AdvisoryTally(nanoseconds(held.at))
-            usual = newest_of_size(held.info, NEWEST_ADVISORIES)
-        part = held.newest(self._target.newest or usual)
+            default_count = newest_of_size(held.info, NEWEST_ADVISORIES)
+        part = held.newest(self._target.newest or default_count)
         try:
             part = await self._read(held, part)
             self._complete = True
@@ -114,22 +114,22 @@ class _Scan:
         """Also read the contents of messages with equal ids, if requested: the newest first, up to the usual limit."""
         if self._digest is None or not self._compare:
             return
-        stream, again = self._target.stream, self._taker.columns.again()
-        wanted = again[-MAX_COMPARED:]
+        stream, repeated = self._target.stream, self._taker.columns.again()
+        wanted = repeated[-MAX_COMPARED:]
         rate = Rate(stream, len(wanted), self._progress, "comparing the contents of")
         try:
             self._contents = await contents_of(self._api, stream, wanted, self._digest, rate)
         except (NoReplyError, ReplyError) as error:
             collection.gaps.append(await self._gap(error, "contents cannot be compared"))
             return
-        if len(again) > len(wanted):
-            reason = f"contents of {len(wanted):,} messages were compared, of {len(again):,} whose ids came twice"
+        if len(repeated) > len(wanted):
+            reason = f"contents of {len(wanted):,} messages were compared, of {len(repeated):,} whose ids came twice"
             how = f"read fewer messages: --scan {stream}:N"
             collection.gaps.append(scan_gap(stream, await self._account(), reason, how))
 
     async def _read(self, held: Wanted, part: Wanted) -> Wanted:
-        """The part that was read: less than was wanted if that would take too long."""
-        if not part.about:
+        """Read with the best method, and note which. Returns the part that was read: slow methods read less."""
+        if not part.max_messages:
             return part
         if takes_consumer(held.info):
             try:
@@ -141,12 +141,12 @@ class _Scan:
                 return part
         one_by_one = held.newest(self._target.newest or NEWEST_ONE_BY_ONE)
         if not held.info.config.allow_direct:
-            if records_requests(held.info):
+            if stores_api_audits(held.info):
                 raise UnreadableError("each request to read one of them adds an advisory to it", _ALLOW_DIRECT)
-            self._read_by = "STREAM.MSG.GET"
+            self._method = "STREAM.MSG.GET"
             await read_by_gets(self._api, one_by_one, self._taker, self._rate(one_by_one))
             return one_by_one
-        self._read_by = "DIRECT.GET"
+        self._method = "DIRECT.GET"
         try:
             await read_by_batches(self._api, part, self._taker, self._rate(part))
         except OneByOneError:
@@ -155,7 +155,7 @@ class _Scan:
         return part
 
     def _rate(self, part: Wanted) -> Rate:
-        return Rate(self._target.stream, part.about, self._progress)
+        return Rate(self._target.stream, part.max_messages, self._progress)
 
     async def _gap(self, error: NoReplyError | ReplyError | UnreadableError, what: str = "") -> Gap:
         stream, account = self._target.stream, await self._account()
@@ -169,9 +169,9 @@ class _Scan:
         )
         read = what or read
         if isinstance(error, NoReplyError):
-            how = f'add "{_pattern(error.subject, stream)}" to publish.allow of the user\'s permissions'
+            how = f'add "{_permission_subject(error.subject, stream)}" to publish.allow of the user\'s permissions'
             return scan_gap(stream, account, f"{read}: {error.words}", f"{how}, or use another login")
-        how = error.how_to_get if isinstance(error, UnreadableError) else _LOOK
+        how = error.how_to_get if isinstance(error, UnreadableError) else _CHECK_STREAM_HINT
         return scan_gap(stream, account, f"{read}: {error}", how)
 
     async def _account(self) -> str:
@@ -185,7 +185,7 @@ class _Scan:
         columns, cluster = self._taker.columns, held.info.cluster
         reply = StoredReply(
             stream=held.name,
-            read_by=self._read_by,
+            read_by=self._method,
             at=held.at,
             answered_by=cluster.leader if cluster else "",
             held_first_seq=held.first_seq,
@@ -200,13 +200,13 @@ class _Scan:
             markers=self._taker.markers,
             advisories=self._taker.advisories.all() if self._taker.advisories else None,
         )
-        target, body = f"{self._api.prefix}.{self._read_by} of {held.name}", msgspec.json.encode(reply)
+        target, body = f"{self._api.prefix}.{self._method} of {held.name}", msgspec.json.encode(reply)
         asked_at, took_ns = held.asked.asked_at, held.asked.round_trip_ns
         return Exchange(Access.ACCOUNT, Endpoint.STORED_MESSAGES, target, asked_at, took_ns, body)
 
 
-def _pattern(subject: str, stream: str) -> str:
-    """The subject as a permission, for consumers of any name."""
+def _permission_subject(subject: str, stream: str) -> str:
+    """The subject as a permission, with `*` for the name of the consumer."""
     head, result, _ = subject.partition(f".{stream}.")
     return f"{head}{result}*" if result else subject
 
@@ -236,15 +236,15 @@ async def contents_of(
     async def get(stream_seq: int) -> None:
         got = decode((await api.asker.one(subject, b'{"seq":%d}' % stream_seq)).body, _MessageBodyReply)
         if got.message is not None:
-            contents[stream_seq] = digest(f"{got.message.subject}\0{_text(got.message.data)}").hex()
+            contents[stream_seq] = digest(f"{got.message.subject}\0{_decoded_content(got.message.data)}").hex()
 
     for start in range(0, len(wanted), AT_ONCE):
         await asyncio.gather(*map(get, wanted[start : start + AT_ONCE]))
-        rate.tell(len(contents))
+        rate.report(len(contents))
     return contents
 
 
-def _text(data: str) -> str:
+def _decoded_content(data: str) -> str:
     try:
         return base64.b64decode(data, validate=True).decode("latin-1")
     except binascii.Error as error:
@@ -261,10 +261,11 @@ INACTIVE_NS = 10_000_000_000
 IN_FLIGHT = 10_000
 _BATCH = 2_500
 _WAIT_S = 0.1
-_GOODBYE_S = 2.0
+_DELETE_TIMEOUT_S = 2.0
 _EXPIRES_NS = 300_000_000_000
 _QUIET_S = 1.0
-_SHORT_REPLY = 9
+_SHORT_ACK_TOKENS = 9  # of an ack subject without a domain
+_BATCHES_IN_FLIGHT, _REFILL_BATCHES = 4, 3
 
 
 class _BatchLimit(msgspec.Struct, frozen=True):
@@ -290,7 +291,7 @@ async def read_by_consumer(api: StreamApi, wanted: Wanted, taker: MessageRecorde
     client.tap(inbox, reading.on_message)
     try:
         request = msgspec.json.encode(
-            {"stream_name": wanted.name, "config": _config(name, wanted, not taker.advisories)}
+            {"stream_name": wanted.name, "config": _consumer_config(name, wanted, not taker.advisories)}
         )
         created = decode(
             (await asker.one(f"{prefix}.CONSUMER.CREATE.{wanted.name}.{name}", request)).body, _ScanConsumerInfo
@@ -300,13 +301,13 @@ async def read_by_consumer(api: StreamApi, wanted: Wanted, taker: MessageRecorde
         if created.num_pending:
             await reading.run(inbox.subject, created.config.max_batch or _BATCH, rate)
     finally:
-        await _leave(api.connection, f"{prefix}.CONSUMER.DELETE.{wanted.name}.{name}")
+        await _delete_consumer(api.connection, f"{prefix}.CONSUMER.DELETE.{wanted.name}.{name}")
         with contextlib.suppress(errors.Error, OSError):
             await inbox.unsubscribe()
         client.untap(inbox)
 
 
-def _config(name: str, wanted: Wanted, headers_only: bool) -> dict[str, object]:
+def _consumer_config(name: str, wanted: Wanted, headers_only: bool) -> dict[str, object]:
     longest_ns = wanted.info.config.consumer_limits.inactive_threshold_ns or INACTIVE_NS
     return {
         "name": name,
@@ -321,10 +322,10 @@ def _config(name: str, wanted: Wanted, headers_only: bool) -> dict[str, object]:
     }
 
 
-async def _leave(connection: Connection, subject: str) -> None:
+async def _delete_consumer(connection: Connection, subject: str) -> None:
     """Delete the consumer, even during an interrupt. If it was never created, the server's error reply is ignored."""
     with contextlib.suppress(errors.Error, OSError):
-        await asyncio.wait_for(connection.client.request(subject, b"", timeout=_GOODBYE_S), _GOODBYE_S)
+        await asyncio.wait_for(connection.client.request(subject, b"", timeout=_DELETE_TIMEOUT_S), _DELETE_TIMEOUT_S)
 
 
 class _PullReader:
@@ -337,70 +338,70 @@ class _PullReader:
         self._taker = taker
         self._done = asyncio.Event()
         self._failure: Exception | None = None
-        self._count = self._asked_for = self._unheard = 0
-        self._inbox, self._batch, self._low = "", _BATCH, 0
+        self._count = self._requested = self._refused_requests = 0
+        self._inbox, self._batch, self._refill_below = "", _BATCH, 0
 
     async def run(self, inbox: str, max_batch: int, rate: Rate) -> None:
-        """Until the last message has come, or the server has no more."""
+        """Request and await messages until the last one has come, or the server has no more."""
         self._inbox, self._batch = inbox, min(_BATCH, max_batch)
-        self._low = 3 * self._batch
+        self._refill_below = _REFILL_BATCHES * self._batch
         loop = asyncio.get_running_loop()
-        begun_at = heard_at = loop.time()
-        received = 0
-        while self._asked_for < min(IN_FLIGHT, 4 * self._batch):
-            await self._ask()
+        begun_at = received_at = loop.time()
+        counted_before = 0
+        while self._requested < min(IN_FLIGHT, _BATCHES_IN_FLIGHT * self._batch):
+            await self._request_batch()
         while not self._done.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._done.wait(), _WAIT_S)
-            rate.tell(self._count)
-            if self._unheard and not self._done.is_set():
-                await self._ask_again(loop.time() - begun_at)
-            if self._count > received:
-                heard_at, received = loop.time(), self._count
+            rate.report(self._count)
+            if self._refused_requests and not self._done.is_set():
+                await self._repeat_requests(loop.time() - begun_at)
+            if self._count > counted_before:
+                received_at, counted_before = loop.time(), self._count
             elif not self._done.is_set():
                 self._asker.raise_if_denied(self._subject)
-                quiet_s = loop.time() - heard_at
+                quiet_s = loop.time() - received_at
                 if quiet_s > self._asker.timeout_s:
                     raise NoReplyError(Why.LATE, self._subject)
-                if quiet_s > _QUIET_S and await self._is_all():
+                if quiet_s > _QUIET_S and await self._has_all():
                     return
         if self._failure:
             raise self._failure
 
-    async def _is_all(self) -> bool:
+    async def _has_all(self) -> bool:
         """Whether the server has sent everything, and all of it has come."""
         info = decode((await self._asker.one(self._info)).body, _ScanConsumerInfo)
         if info.error:
             raise ApiRefusedError(info.error)
         return not info.num_pending and info.delivered.consumer_seq == self._count
 
-    async def _ask_again(self, after_s: float) -> None:
+    async def _repeat_requests(self, after_s: float) -> None:
         """Request again: until our server knows where the consumer is, it reports no responders."""
         if after_s > self._asker.timeout_s:
             raise NoReplyError(Why.NOBODY, self._subject)
-        unheard, self._unheard = self._unheard, 0
-        self._asked_for -= unheard * self._batch
-        for _ in range(unheard):
-            await self._ask()
+        refused, self._refused_requests = self._refused_requests, 0
+        self._requested -= refused * self._batch
+        for _ in range(refused):
+            await self._request_batch()
 
-    async def _ask(self) -> None:
-        self._asked_for += self._batch
+    async def _request_batch(self) -> None:
+        self._requested += self._batch
         request = b'{"batch":%d,"expires":%d}' % (self._batch, _EXPIRES_NS)
         await self._client.publish(self._subject, request, reply=self._inbox)
 
     async def on_message(self, subject: bytes, reply: bytes, headers: bytes, payload: bytes) -> None:
-        """A message of the stream, or a status of the server."""
+        """Take a message of the stream, or a status of the server. An error ends the reading: `run` raises it."""
         if self._done.is_set():
             return
         try:
             if not reply:
-                self._told(headers)
+                self._handle_status(headers)
                 return
             self._take(subject, reply, headers, payload)
             if (
-                self._asked_for - self._count <= self._low and not self._done.is_set()
+                self._requested - self._count <= self._refill_below and not self._done.is_set()
             ):  # in this order: it is seldom low
-                await self._ask()
+                await self._request_batch()
         except Exception as error:  # noqa: BLE001 - raised again by `run`, whose caller handles it
             self._failure = error
             self._done.set()
@@ -408,9 +409,9 @@ class _PullReader:
     def _take(self, subject: bytes, reply: bytes, headers: bytes, payload: bytes) -> None:
         # $JS.ACK.STREAM.CONSUMER.DELIVERED.STREAM_SEQ.CONSUMER_SEQ.TIME.PENDING; with a domain it stands before STREAM.
         tokens = reply.split(b".")
-        place = 5 if len(tokens) == _SHORT_REPLY else 7
+        first = 5 if len(tokens) == _SHORT_ACK_TOKENS else 7
         try:
-            stream_seq, consumer_seq, date_ns = int(tokens[place]), int(tokens[place + 1]), int(tokens[place + 2])
+            stream_seq, consumer_seq, date_ns = int(tokens[first]), int(tokens[first + 1]), int(tokens[first + 2])
         except (IndexError, ValueError):
             raise UnreadableError(
                 f"messages come with the reply subject {reply[:80].decode(errors='replace')}, which has no date",
@@ -424,10 +425,11 @@ class _PullReader:
         if stream_seq >= self._last_seq:
             self._done.set()
 
-    def _told(self, headers: bytes) -> None:
+    def _handle_status(self, headers: bytes) -> None:
+        """Count a request without responders; raise UnreadableError for any other status but a heartbeat."""
         # NATS/1.0 409 Consumer Deleted
         _, _, status = headers.partition(b"\r\n")[0].decode(errors="replace").partition(" ")
         if status.startswith("503"):
-            self._unheard += 1
+            self._refused_requests += 1
         elif not status.startswith("100"):
             raise UnreadableError(f"the server stopped sending: {status}", "run again")

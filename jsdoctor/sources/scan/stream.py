@@ -24,33 +24,35 @@ from jsdoctor.sources.connect.connection import Connection
 from jsdoctor.sources.servers.ask import Asker, TimedReply
 from jsdoctor.sources.servers.collection_result import Progress
 
-_EVERY_S = 0.2
-_TELLING_S = 0.5
+_REPORT_INTERVAL_S = 0.2
+_RATE_AFTER_S = 0.5
 
 
 class Rate:
     """Reports the progress of one stream."""
 
-    def __init__(self, stream: str, about: int, progress: Progress, doing: str = "reading the headers of") -> None:
-        self._what, self._about, self._progress = f"{doing} {stream}", about, progress
+    def __init__(
+        self, stream: str, max_messages: int, progress: Progress, doing: str = "reading the headers of"
+    ) -> None:
+        self._what, self._max_messages, self._progress = f"{doing} {stream}", max_messages, progress
         self._started = monotonic()
         self._due = 0.0
 
-    def tell(self, messages: int) -> None:
+    def report(self, messages: int) -> None:
         """Report the number of messages read so far."""
         now = monotonic()
         if now < self._due:
             return
-        self._due = now + _EVERY_S
+        self._due = now + _REPORT_INTERVAL_S
         self._progress(self.words(messages, now - self._started))
 
     def words(self, messages: int, seconds: float) -> str:
         """`reading the headers of ORDERS: 40,000 of 200,000, 35,000/s, 5 s left`."""
-        text = f"{self._what}: {messages:,} of {self._about:,}"
-        if seconds < _TELLING_S or not messages:
+        text = f"{self._what}: {messages:,} of {self._max_messages:,}"
+        if seconds < _RATE_AFTER_S or not messages:
             return text
         rate = messages / seconds
-        left_s = max(self._about - messages, 0) / rate
+        left_s = max(self._max_messages - messages, 0) / rate
         return f"{text}, {rate:,.0f}/s, {left_s:,.0f} s left"
 
 
@@ -90,7 +92,7 @@ class MessageRecorder:
     def take(
         self, stream_seq: int, date_ns: int, subject: str, headers: Mapping[str, str] | None, payload: bytes = b""
     ) -> None:
-        """One message, after all that have smaller sequences."""
+        """Record one message. Messages come in the order of their sequences."""
         if self.advisories:
             self.advisories.add(date_ns, payload)
         if headers and _MARKER in headers and _TTL not in headers:
@@ -104,7 +106,7 @@ class MessageRecorder:
             self.columns.add(stream_seq, date_ns, subject, _NO)
 
     def take_raw(self, stream_seq: int, date_ns: int, subject: str, headers: bytes, payload: bytes = b"") -> None:
-        """The same with the block of headers as it came over the wire."""
+        """Like `take`, with the header block as received."""
         if self.advisories:
             self.advisories.add(date_ns, payload)
         if _RAW_MARKER in headers and _RAW_TTL not in headers:
@@ -115,7 +117,7 @@ class MessageRecorder:
             if self._digest:
                 source = headers.find(_RAW_SOURCE)
                 origin = _raw_value(headers, source + len(_RAW_SOURCE)) if source >= 0 else b""
-                digest = self._digest(_identity(_text(message_id), _text(origin)))
+                digest = self._digest(_identity(_decoded(message_id), _decoded(origin)))
             self.columns.add(stream_seq, date_ns, subject, _YES, digest)
         elif at < 0 and _RAW_MSG_ID_LOWER in headers.lower():
             self.columns.add(stream_seq, date_ns, subject, _MISNAMED)
@@ -128,7 +130,7 @@ def _identity(message_id: str, source: str) -> str:
     return f"{source.partition(' ')[0]} {message_id}" if source else message_id
 
 
-def _text(value: bytes) -> str:
+def _decoded(value: bytes) -> str:
     return value.decode(errors="surrogateescape")
 
 
@@ -137,7 +139,7 @@ def _raw_value(headers: bytes, start: int) -> bytes:
 
 
 @lru_cache(maxsize=64)
-def _second(text: str) -> int:
+def _unix_seconds(text: str) -> int:
     return int(datetime.fromisoformat(text).timestamp())
 
 
@@ -146,9 +148,9 @@ def date_ns(text: str) -> int:
     try:
         whole, point, rest = text.partition(".")
         if not point:
-            return _second(whole) * _SECOND_NS
+            return _unix_seconds(whole) * _SECOND_NS
         digits = rest.rstrip("Z").partition("+")[0].partition("-")[0]
-        return _second(whole + rest[len(digits) :]) * _SECOND_NS + int(digits.ljust(9, "0")[:9])
+        return _unix_seconds(whole + rest[len(digits) :]) * _SECOND_NS + int(digits.ljust(9, "0")[:9])
     except ValueError as error:
         raise ReplyError(f"a stored message has the date {text[:60]!r}") from error
 
@@ -164,7 +166,7 @@ def headers_of(packed: str | None) -> dict[str, str]:
     return headers
 
 
-_CONSUMER = "limits"
+_LIMITS_RETENTION = "limits"
 _MAX_SEQ = (1 << 63) - 1
 
 
@@ -215,36 +217,36 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
         return self.info.config.name
 
     @property
-    def about(self) -> int:
+    def max_messages(self) -> int:
         """Upper bound of the number of messages to read."""
         return min(self.info.state.messages, max(self.last_seq - self.first_seq + 1, 0))
 
 
 def takes_consumer(info: StreamInfo) -> bool:
-    """Whether a consumer is without effect on the stream.
+    """Whether a consumer has no effect on the stream.
 
     A work queue takes none without acknowledgements, and a stream of retention `interest` would keep messages for it.
     """
-    return info.config.retention == _CONSUMER
+    return info.config.retention == _LIMITS_RETENTION
 
 
 _ADVISORIES, _AUDITS, _SERVERS = "$JS.EVENT.ADVISORY.>", "$JS.EVENT.ADVISORY.API", "$"
 _MAX_BYTES = 64 << 20
 
 
-def records(info: StreamInfo, advisories: str = _ADVISORIES) -> bool:
+def stores_advisories(info: StreamInfo, advisories: str = _ADVISORIES) -> bool:
     """Whether it is a stream of advisories. One of all subjects (`>`) is not read as such."""
     own = (subject for subject in info.config.subjects if subject.startswith(_SERVERS))
     return any(subjects_overlap(subject, advisories) for subject in own)
 
 
-def records_requests(info: StreamInfo) -> bool:
+def stores_api_audits(info: StreamInfo) -> bool:
     """Whether each request to the JetStream API adds a message to it."""
-    return records(info, _AUDITS)
+    return stores_advisories(info, _AUDITS)
 
 
 def newest_of_size(info: StreamInfo, at_most: int) -> int:
-    """How many of its messages are about 64 MiB, but no more than that."""
+    """The number of its newest messages that have about 64 MiB in total; not more than `at_most`."""
     return min(at_most, _MAX_BYTES * max(info.state.messages, 1) // max(info.state.bytes, 1))
 
 

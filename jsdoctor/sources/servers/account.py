@@ -34,7 +34,7 @@ from jsdoctor.sources.servers.unanswered import no_jetstream, not_allowed, not_a
 
 USER_INFO = "$SYS.REQ.USER.INFO"
 PARALLEL = 16
-_PATIENCE_S = 0.5
+_PATIENCE_S = 0.5  # a request that takes longer gives its slot back
 _MAX_PAGES = 1_000
 """Maximum number of pages of one list; a page has 256 entries. Entries beyond become a gap, as a page has the total."""
 
@@ -54,8 +54,8 @@ class AccountSource:
         self._slots = Slots(PARALLEL, _PATIENCE_S)
         self._account = ""
         self._first = True
-        self._rest = Rest()
-        self._mute: set[str] = set()
+        self._idle_streams = IdleStreams()
+        self._unresponsive: set[str] = set()
         self._offsets: dict[str, list[int]] = {}
         self._failures: list[tuple[NoReplyError, str, str]] = []
         self._torn: set[tuple[str, str]] = set()
@@ -63,19 +63,19 @@ class AccountSource:
     async def sample(self, progress: Progress = no_progress) -> CollectionResult:
         """Streams and consumers; in the first sample also the name of the account and the use of its limits.
 
-        From the second sample on, consumers are requested only if they can have changed (`rest`).
+        From the second sample on, consumers are requested only if they can have changed (`IdleStreams`).
         """
         collection = CollectionResult(begun_at=asyncio.get_running_loop().time())
-        asking = []
+        requests = []
         self._torn = set()
         if self._first:
-            asking.append(self._ask_user(collection))
+            requests.append(self._ask_user(collection))
             if self._plan.accounts:
-                asking.append(self._ask_usage(collection))
+                requests.append(self._ask_usage(collection))
         if self._plan.assets:
-            asking.append(self._ask_assets(collection, progress))
+            requests.append(self._ask_assets(collection, progress))
         self._first = False
-        await asyncio.gather(*asking)
+        await asyncio.gather(*requests)
         # Only now is the account's name known for certain.
         collection.gaps += [self._gap(*failure) for failure in self._failures]
         self._failures.clear()
@@ -97,19 +97,23 @@ class AccountSource:
         streams = sorted(stream for stream, consumer in self._torn if not consumer)
         consumers = sorted((stream, consumer) for stream, consumer in self._torn if consumer)
         names = [f"{stream}.{consumer}" for stream, consumer in consumers] if self._plan.consumers else []
-        of_streams, of_consumers = await asyncio.gather(
+        stream_failures, consumer_failures = await asyncio.gather(
             asyncio.gather(*(self._ask_again(collection, Endpoint.STREAM_INFO_AGAIN, stream) for stream in streams)),
             asyncio.gather(*(self._ask_again(collection, Endpoint.CONSUMER_INFO_AGAIN, name) for name in names)),
         )
         if self._plan.consumers:
             # A stream without a leader does not respond for its consumers either, and would cost another timeout.
-            zips = {stream for stream, why in zip(streams, of_streams, strict=True) if why is not Why.LATE}
-            denied = {stream for (stream, _), why in zip(consumers, of_consumers, strict=False) if why is Why.DENIED}
-            await asyncio.gather(*(self._ask_consumers_again(collection, stream) for stream in sorted(zips | denied)))
+            responding = {stream for stream, why in zip(streams, stream_failures, strict=True) if why is not Why.LATE}
+            denied = {
+                stream for (stream, _), why in zip(consumers, consumer_failures, strict=False) if why is Why.DENIED
+            }
+            await asyncio.gather(
+                *(self._ask_consumers_again(collection, stream) for stream in sorted(responding | denied))
+            )
         return collection
 
     async def _ask_again(self, collection: CollectionResult, endpoint: Endpoint, name: str) -> Why | None:
-        """The reason if there was no reply: the asset then stays as the sample has it."""
+        """Request one asset again. Returns why there was no reply: the asset then stays as the sample has it."""
         subject = f"{self._prefix}.{endpoint.value.removesuffix('.again')}.{name}"
         try:
             async with self._slots.one():
@@ -125,7 +129,7 @@ class AccountSource:
         async def read_page(offset: int) -> ListPage[ConsumerReply] | None:
             async with self._slots.one():
                 try:
-                    reply = await self._asker.one(subject, _from(offset))
+                    reply = await self._asker.one(subject, _page_request(offset))
                 except NoReplyError:
                     return None
             return self._keep(collection, Endpoint.CONSUMER_LIST_AGAIN, subject, reply, read_consumers)
@@ -156,16 +160,16 @@ class AccountSource:
             self.exhausted = not self._awaits_leader  # an election may be over by the next sample
             return
         collection.begun_at = asyncio.get_running_loop().time()
-        with_consumers = {stream.config.name for stream in streams if stream.state.consumer_count} - self._mute
-        at_rest = self._rest.of(streams) & with_consumers
-        if at_rest and self._plan.consumers:
-            collection.exchanges.append(_at_rest(at_rest))
-        if asked := with_consumers - at_rest:
-            progress(f"requesting the consumers of {len(asked)} streams")
-            await self._ask_consumers(collection, asked)
+        with_consumers = {stream.config.name for stream in streams if stream.state.consumer_count} - self._unresponsive
+        idle = self._idle_streams.find(streams) & with_consumers
+        if idle and self._plan.consumers:
+            collection.exchanges.append(_idle_exchange(idle))
+        if changed := with_consumers - idle:
+            progress(f"requesting the consumers of {len(changed)} streams")
+            await self._ask_consumers(collection, changed)
 
     async def _ask_streams(self, collection: CollectionResult) -> list[StreamReply] | None:
-        """Each stream whose leader responds; None if the list itself cannot be collected."""
+        """Each stream whose leader responds; None if the list itself cannot be collected. Records torn streams."""
         subject = f"{self._prefix}.STREAM.LIST"
 
         async def read_page(offset: int) -> ListPage[StreamReply] | None:
@@ -189,8 +193,8 @@ class AccountSource:
 
     async def _ask(self, subject: str, offset: int) -> TimedReply:
         """One page. Raises NoReplyError."""
-        reply = await self._asker.one(subject, _from(offset), again=True)
-        self._slots.answered(reply.round_trip_ns / 1e9)
+        reply = await self._asker.one(subject, _page_request(offset), again=True)
+        self._slots.responded(reply.round_trip_ns / 1e9)
         return reply
 
     async def _ask_consumers(self, collection: CollectionResult, streams: Collection[str]) -> None:
@@ -203,7 +207,7 @@ class AccountSource:
             collection.gaps.append(not_allowed(f"{self._prefix}.CONSUMER.LIST.*", denied, tally.words))
         if skipped := tally.skipped - denied:
             collection.gaps.append(not_asked(skipped, self._asker.timeout_s))
-        self._mute |= denied | skipped | tally.late
+        self._unresponsive |= denied | skipped | tally.late
 
     async def _ask_consumers_of(self, collection: CollectionResult, stream: str, tally: RoundStats) -> None:
         subject = f"{self._prefix}.CONSUMER.LIST.{stream}"
@@ -226,7 +230,7 @@ class AccountSource:
             return page
 
         pages = await self._all_pages(subject, read_page)
-        self._rest.seen(stream, [c for page in pages or () for c in page.items])
+        self._idle_streams.record(stream, [c for page in pages or () for c in page.items])
 
     def _keep(
         self,
@@ -274,12 +278,12 @@ class AccountSource:
         return unanswered(error, kind, subject, self._asker.timeout_s)
 
 
-def _at_rest(streams: Iterable[str]) -> Exchange:
+def _idle_exchange(streams: Iterable[str]) -> Exchange:
     body = msgspec.json.encode(sorted(streams))
     return Exchange(Access.ACCOUNT, Endpoint.CONSUMERS_AT_REST, "", datetime.now(UTC), 0, body)
 
 
-def _from(offset: int) -> bytes:
+def _page_request(offset: int) -> bytes:
     return msgspec.json.encode({"offset": offset})
 
 
@@ -291,22 +295,22 @@ def _from(offset: int) -> bytes:
 # it has no leader, or a replica is behind.
 
 
-class Rest:
+class IdleStreams:
     """Keeps the last state of each stream and of its consumers, from one sample to the next."""
 
     def __init__(self) -> None:
         self._streams: dict[str, tuple[object, ...]] = {}
         self._consumers: dict[str, list[ConsumerReply]] = {}
 
-    def of(self, streams: Iterable[StreamReply]) -> set[str]:
-        """The streams whose consumers are idle; to be called once per sample."""
+    def find(self, streams: Iterable[StreamReply]) -> set[str]:
+        """The streams whose consumers are idle. Records the state of all streams, so call it once per sample."""
         now = {stream.config.name: stream for stream in streams}
-        idle = {name for name, stream in now.items() if self._is_at_rest(name, stream)}
+        idle = {name for name, stream in now.items() if self._has_idle_consumers(name, stream)}
         self._streams = {name: _fingerprint(stream) for name, stream in now.items()}
         self._consumers = {name: self._consumers[name] for name in idle if name in self._consumers}
         return idle
 
-    def _is_at_rest(self, name: str, stream: StreamReply) -> bool:
+    def _has_idle_consumers(self, name: str, stream: StreamReply) -> bool:
         consumers = self._consumers.get(name, ())
         return (
             self._streams.get(name) == _fingerprint(stream)
@@ -314,7 +318,7 @@ class Rest:
             and all(_is_idle(consumer, stream.state.last_seq) for consumer in consumers)
         )
 
-    def seen(self, stream: str, consumers: list[ConsumerReply]) -> None:
+    def record(self, stream: str, consumers: list[ConsumerReply]) -> None:
         """Record the consumers of a stream in this sample."""
         self._consumers[stream] = consumers
 
@@ -340,8 +344,8 @@ def _is_sound(cluster: Cluster) -> bool:
 
 
 _ENOUGH_DENIALS = 16
-_MUCH_SLOWER = 4
-_NEWEST_SHARE = 0.1
+_MUCH_SLOWER = 4  # times the usual response time
+_NEWEST_SHARE = 0.1  # weight of the newest response time in the usual one
 
 
 class Slots:
@@ -361,7 +365,7 @@ class Slots:
     def _patience_s(self) -> float:
         return max(self._least_s, _MUCH_SLOWER * self._usual_s)
 
-    def answered(self, took_s: float) -> None:
+    def responded(self, took_s: float) -> None:
         """Record the response time of a request."""
         self._usual_s += _NEWEST_SHARE * (took_s - self._usual_s)
 
@@ -388,14 +392,14 @@ class RoundStats:
         self.skipped: set[str] = set()
         self.words = ""
         self._timeout_s = timeout_s
-        self._heard_at = begun_at
-        self._heard_any = False
+        self._last_reply_at = begun_at
+        self._any_reply = False
         self._hopeless = False
 
     def received(self, now: float) -> None:
         """Record a request with a reply."""
-        self._heard_at = now
-        self._heard_any = True
+        self._last_reply_at = now
+        self._any_reply = True
 
     def failed(self, stream: str, error: NoReplyError) -> None:
         """Record a request without a reply."""
@@ -408,10 +412,10 @@ class RoundStats:
 
     @property
     def is_forbidden(self) -> bool:
-        """Whether so many requests were denied, and none got a reply, that all others would be denied too."""
-        return len(self.denied) >= _ENOUGH_DENIALS and not self._heard_any
+        """Whether many requests were denied and none got a reply, so that all others would be denied too."""
+        return len(self.denied) >= _ENOUGH_DENIALS and not self._any_reply
 
     def is_in_vain(self, now: float) -> bool:
         """Whether to stop: the connection is lost, everything is denied, or no reply came for a timeout."""
-        silent = bool(self.late) and now - self._heard_at > self._timeout_s
+        silent = bool(self.late) and now - self._last_reply_at > self._timeout_s
         return self._hopeless or self.is_forbidden or silent

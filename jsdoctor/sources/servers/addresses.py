@@ -15,7 +15,7 @@ from jsdoctor.sources.connect.connection import Connection
 from jsdoctor.sources.connect.greeting import read_info
 
 _PATIENCE_S = 2.0
-_MOST = 200
+_MAX_ADDRESSES = 200
 
 
 async def try_addresses(connection: Connection) -> Exchange:
@@ -28,7 +28,7 @@ async def try_addresses(connection: Connection) -> Exchange:
     given = plain or info.get("ws_connect_urls")
     addresses = {address for address in given if isinstance(address, str)} if isinstance(given, list) else set()
     info_first = not connection.encrypted and bool(plain)
-    tried = await asyncio.gather(*(_try(address, info_first) for address in sorted(addresses)[:_MOST]))
+    tried = await asyncio.gather(*(_try(address, info_first) for address in sorted(addresses)[:_MAX_ADDRESSES]))
     result = ClientAddresses(connection.url, str(info.get("cluster") or ""), asked_at, tuple(tried))
     body = msgspec.json.encode(result)
     return Exchange(Access.CLIENT, Endpoint.CLIENT_ADDRESSES, connection.url, asked_at, 0, body)
@@ -46,14 +46,14 @@ async def _try(address: str, info_first: bool) -> TriedAddress:
     except (ValueError, OverflowError):  # a port beyond 65535 overflows
         return TriedAddress(address, error="it is no address")
     try:
-        return await _greeted(address, reader) if info_first else TriedAddress(address)
+        return await _read_greeting(address, reader) if info_first else TriedAddress(address)
     finally:
         writer.close()
         with contextlib.suppress(OSError):
             await writer.wait_closed()
 
 
-async def _greeted(address: str, reader: asyncio.StreamReader) -> TriedAddress:
+async def _read_greeting(address: str, reader: asyncio.StreamReader) -> TriedAddress:
     try:
         async with asyncio.timeout(_PATIENCE_S):
             line = await reader.readuntil(b"\n")

@@ -32,8 +32,8 @@ from jsdoctor.sources.connect.connection import Connection
 REQUEST_HEADERS = {"Accept-Encoding": "gzip"}
 """Makes servers compress their replies to system requests (server: events.go getAcceptEncoding)."""
 MAX_UNPACKED_BYTES = 160_000_000
-"""Of one reply: some 200,000 consumers of one server."""
-_PIECE = 1 << 20
+"""Maximum size of one unpacked reply: some 200,000 consumers of one server."""
+_UNPACK_BYTES = 1 << 20
 _GZIP = 31  # wbits: with the header and the checksum of gzip
 
 
@@ -51,7 +51,7 @@ def unpacked(message: Msg) -> bytes:
     inflate, packed, body = zlib.decompressobj(_GZIP), message.data, io.BytesIO()
     try:
         while packed and not inflate.eof:
-            body.write(inflate.decompress(packed, _PIECE))
+            body.write(inflate.decompress(packed, _UNPACK_BYTES))
             packed = inflate.unconsumed_tail
             if body.tell() > MAX_UNPACKED_BYTES:
                 raise UnpacksTooLongError
@@ -60,21 +60,22 @@ def unpacked(message: Msg) -> bytes:
     return body.getvalue() if inflate.eof else message.data
 
 
-_SAMPLE_S = 0.05
+_CHECK_S = 0.05
 """Interval in seconds at which a wait checks whether the server denied the request or the connection was lost."""
 _NO_RESPONDERS = "503"
+_QUIET_FACTOR = 3
 _MAX_STALLED = 3
 """Maximum factor by which a wait is extended while this process is not scheduled."""
 _MAX_RETRIES = 32
 """Maximum number of retries in one run: if more requests are late, retries increase the load."""
 _PAUSE_S = (0.1, 0.6)
 MAX_UNAWAITED_BYTES = 100_000_000
-"""Of the replies that no known server owes, in all requests at once: those of servers that have just started."""
+"""Maximum size of replies from unknown servers in all concurrent requests: some may have just started."""
 _REPLY_BYTES = 1024
-"""What keeping a reply takes beside its body."""
+"""Estimated memory of a reply without its body."""
 _MAX_PENDING = 20_000
-"""Most replies that arrived and were not read yet. Each server sends one."""
-_LISTENED = '"$js.event.'
+"""Maximum number of replies that have arrived and are not read yet. Each server sends one."""
+_EVENT_SUBJECTS = '"$js.event.'
 """Subjects that are only subscribed to: a denied subscription to them delays no reply."""
 _SUBSCRIPTION_DENIED = "permissions violation for subscription"
 
@@ -120,7 +121,7 @@ class Asker:
     def __init__(self, connection: Connection, timeout_s: float) -> None:
         self.timeout_s = timeout_s
         self._connection = connection
-        self._heard_s = 0.0
+        self._last_reply_s = 0.0
         self._retries = _MAX_RETRIES
         self._unawaited_bytes = 0
 
@@ -137,7 +138,7 @@ class Asker:
         try:
             return await self._one(subject, payload)
         except NoReplyError as error:
-            is_alive = self.now_s() - self._heard_s < self.timeout_s
+            is_alive = self.now_s() - self._last_reply_s < self.timeout_s
             if not (again and error.why is Why.LATE and is_alive and self._retries > 0):
                 raise
         self._retries -= 1
@@ -148,21 +149,21 @@ class Asker:
         await self._connection.budget.wait()
         started, asked_at = monotonic_ns(), datetime.now(UTC)
         message = await self.message(subject, payload)
-        self._heard_s = self.now_s()
+        self._last_reply_s = self.now_s()
         return TimedReply(asked_at, monotonic_ns() - started, message.data)
 
     async def message(self, subject: str, payload: bytes = b"") -> Msg:
         """The first reply with its headers. Raises NoReplyError."""
         longest_s = _MAX_STALLED * self.timeout_s
         deadline = self.now_s() + self.timeout_s
-        asking = asyncio.ensure_future(self._connection.client.request(subject, payload, timeout=longest_s))
-        asking.add_done_callback(_note_error)
+        request = asyncio.ensure_future(self._connection.client.request(subject, payload, timeout=longest_s))
+        request.add_done_callback(_retrieve_error)
         try:
-            while not (await asyncio.wait({asking}, timeout=_SAMPLE_S))[0]:
+            while not (await asyncio.wait({request}, timeout=_CHECK_S))[0]:
                 self.raise_if_denied(subject)
                 if self.now_s() >= deadline:
                     raise NoReplyError(Why.LATE, subject)
-            return await asking
+            return await request
         except errors.NoRespondersError:
             raise NoReplyError(Why.NOBODY, subject) from None
         except errors.TimeoutError:
@@ -172,7 +173,7 @@ class Asker:
             self.raise_if_denied(subject)
             raise NoReplyError(Why.LOST, subject, str(error)) from None
         finally:
-            asking.cancel()
+            request.cancel()
 
     async def everyone(
         self,
@@ -203,7 +204,7 @@ class Asker:
                 await client.publish(subject, payload, reply=inbox.subject, headers=headers)
                 async with contextlib.aclosing(self._messages(inbox, subject, quiet_s)) as messages:
                     async for message in messages:
-                        replies.append(reply := _timed(message, asked_at, monotonic_ns() - started))
+                        replies.append(reply := _timed_reply(message, asked_at, monotonic_ns() - started))
                         if awaited and (sender := sender_of(reply.body).id) in awaited:
                             awaited.remove(sender)
                         else:
@@ -230,7 +231,7 @@ class Asker:
         deadline = quiet_at = started + self.timeout_s
         while (left_s := min(deadline, quiet_at) - self.now_s()) > 0:
             try:
-                message = await inbox.next_msg(timeout=min(left_s, _SAMPLE_S))
+                message = await inbox.next_msg(timeout=min(left_s, _CHECK_S))
             except errors.TimeoutError:
                 self.raise_if_denied(subject)
                 continue
@@ -239,48 +240,48 @@ class Asker:
             yield message
             now = self.now_s()
             if quiet_s is not None:
-                quiet_at = now + max(quiet_s, 3 * (now - started))
+                quiet_at = now + max(quiet_s, _QUIET_FACTOR * (now - started))
 
     def raise_if_denied(self, subject: str) -> None:
         """Raise NoReplyError when it is known already that no reply will come."""
         if words := self._connection.denial(subject):
             raise NoReplyError(Why.DENIED, subject, words)
         for words in self._connection.permission_errors:
-            if words.lower().startswith(_SUBSCRIPTION_DENIED) and _LISTENED not in words.lower():
+            if words.lower().startswith(_SUBSCRIPTION_DENIED) and _EVENT_SUBJECTS not in words.lower():
                 raise NoReplyError(Why.NO_INBOX, subject, words)
         if not self._connection.client.is_connected:
             raise NoReplyError(Why.LOST, subject)
 
 
-def _note_error(request: asyncio.Future[Msg]) -> None:
-    """A request may fail while the loss of its connection is reported: asyncio would print its traceback."""
+def _retrieve_error(request: asyncio.Future[Msg]) -> None:
+    """Retrieve the error of a request that nothing awaits any more: otherwise asyncio prints its traceback."""
     if not request.cancelled():
         request.exception()
 
 
-def _timed(message: Msg, asked_at: datetime, round_trip_ns: int) -> TimedReply:
+def _timed_reply(message: Msg, asked_at: datetime, round_trip_ns: int) -> TimedReply:
     try:
         return TimedReply(asked_at, round_trip_ns, unpacked(message))
     except UnpacksTooLongError:
         return TimedReply(asked_at, round_trip_ns, b"", too_long=True)
 
 
-_LARGE: dict[Endpoint, Callable[[Exchange], object]] = {
+_LARGE_REPLIES: dict[Endpoint, Callable[[Exchange], object]] = {
     Endpoint.JSZ: read_jsz,
     Endpoint.JSZ_AGAIN: read_jsz,
     Endpoint.STREAM_LIST: read_streams,
     Endpoint.CONSUMER_LIST: read_consumers,
     Endpoint.CONSUMER_LIST_AGAIN: read_consumers,
 }
-"""They grow with streams and consumers: 61 MB of 100,000 consumers."""
+"""Replies that grow with streams and consumers (61 MB for 100,000 consumers), and what decodes them."""
 
 
 def decoded(exchange: Exchange, plan: CollectionPlan) -> Exchange:
-    """The exchange, without its body if that is decoded and not wanted. What cannot be read stays as it came."""
-    if plan.keep_bodies or exchange.endpoint not in _LARGE:
+    """The exchange. A large reply is decoded and its body dropped, unless the plan keeps it or it cannot be decoded."""
+    if plan.keep_bodies or exchange.endpoint not in _LARGE_REPLIES:
         return exchange
     try:
-        _LARGE[exchange.endpoint](exchange)
+        _LARGE_REPLIES[exchange.endpoint](exchange)
     except ReplyError:  # a gap where it is parsed
         return exchange
     return exchange.without_body()

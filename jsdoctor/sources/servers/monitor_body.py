@@ -1,4 +1,4 @@
-"""HTTP responses of monitoring ports, with a limit on their size; and why one gave none that is usable."""
+"""HTTP responses of monitoring ports, with a limit on their size; and the reason if there is no usable one."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from jsdoctor.sources.connect.refusal import printable
 from jsdoctor.sources.connect.transport import MAX_MESSAGE_BYTES
 from jsdoctor.sources.servers.monitor_url import MonitorUrl
 
-_OF_THE_BODY = ("content-encoding", "content-length", "transfer-encoding")
+_ENCODING_HEADERS = ("content-encoding", "content-length", "transfer-encoding")
 
 
-_PIECE = 64 << 10
+_PART_BYTES = 64 << 10
 _GZIP_OR_ZLIB = 47  # wbits: detected by the header
 
 
@@ -37,7 +37,7 @@ class Budget:
         self._left = left
 
     def spend(self, count: int) -> None:
-        """Raises TooLongError."""
+        """Count bytes that were read. Raises TooLongError if that is more than what was left."""
         self._left -= count
         if self._left < 0:
             raise TooLongError(f"more than {MAX_MESSAGE_BYTES // 1_000_000} MB")
@@ -51,13 +51,13 @@ class _Decoder:
         self._inflate = zlib.decompressobj(_GZIP_OR_ZLIB) if packed else None
 
     def parts(self, piece: bytes) -> Iterator[bytes]:
-        """Raises httpx2.DecodingError."""
+        """The decompressed parts of a piece. Raises httpx2.DecodingError."""
         if self._inflate is None:
             yield piece
             return
         try:
             while piece:
-                yield self._inflate.decompress(piece, _PIECE)
+                yield self._inflate.decompress(piece, _PART_BYTES)
                 piece = self._inflate.unconsumed_tail
         except zlib.error as error:
             raise httpx2.DecodingError(str(error)) from None
@@ -71,24 +71,26 @@ async def get(
         async with client.stream("GET", target, auth=url.login) as response:
             body = bytearray()
             decoder = _Decoder(response.headers.get("content-encoding", ""))
-            async for piece in response.aiter_raw(_PIECE):
+            async for piece in response.aiter_raw(_PART_BYTES):
                 for part in decoder.parts(piece):
                     budget.spend(len(part))
                     body += part
     # As bytes: not all that is sent there is text in ASCII.
-    headers = [(name, value) for name, value in response.headers.raw if name.decode().lower() not in _OF_THE_BODY]
+    headers = [(name, value) for name, value in response.headers.raw if name.decode().lower() not in _ENCODING_HEADERS]
     return httpx2.Response(response.status_code, headers=headers, content=bytes(body), request=response.request)
 
 
-_CHECK = "check the address: monitoring is the server's http_port (8222 unless configured otherwise; off by default)"
-_WHERE = "the server's monitoring port is not its client port 4222: " + _CHECK
+_CHECK_HINT = (
+    "check the address: monitoring is the server's http_port (8222 unless configured otherwise; off by default)"
+)
+_PORT_HINT = "the server's monitoring port is not its client port 4222: " + _CHECK_HINT
 _CLOSED = ("disconnected without sending a response", "closed connection without sending complete")
 """What h11 reports of a connection that ended: a server that stops or is overloaded, or the client port of one."""
-_CLOSED_WHY = "run again, as a server that starts, stops or is overloaded does so; or " + _WHERE
+_CLOSED_HINT = "run again, as a server that starts, stops or is overloaded does so; or " + _PORT_HINT
 
 
 class MonitorError(Exception):
-    """A monitoring port without usable response. `base` is its URL without a login, `refusal` reason and next step."""
+    """A monitoring port has no usable response. `base` is its URL without a login, `refusal` reason and next step."""
 
     def __init__(self, base: str, refusal: tuple[str, str]) -> None:
         super().__init__(base, refusal)
@@ -104,24 +106,24 @@ class MonitorError(Exception):
 def transport_refusal(error: Exception, base: str, timeout_s: float) -> tuple[str, str]:
     """Reason and next step when no HTTP response came."""
     if isinstance(error, httpx2.TimeoutException | TimeoutError):
-        return f"no response within {timeout_s:g} s", "run again with a longer --timeout, or " + _CHECK
+        return f"no response within {timeout_s:g} s", "run again with a longer --timeout, or " + _CHECK_HINT
     if isinstance(error, TooLongError):
-        return f"it responds with {error}", _WHERE
+        return f"it responds with {error}", _PORT_HINT
     if isinstance(error, httpx2.RemoteProtocolError) and any(words in str(error) for words in _CLOSED):
-        return "it closed the connection without a complete HTTP response", _CLOSED_WHY
+        return "it closed the connection without a complete HTTP response", _CLOSED_HINT
     if isinstance(error, httpx2.RemoteProtocolError | httpx2.DecodingError):
-        return "it does not speak HTTP", _WHERE
-    cause = _root(error)
+        return "it does not speak HTTP", _PORT_HINT
+    cause = _root_cause(error)
     if isinstance(cause, ssl.SSLError):
         if isinstance(cause, ssl.SSLCertVerificationError):
             reason = f"its certificate is not trusted: {printable(cause.verify_message)}"
             return reason, "give the CA's certificate with --tlsca FILE, and the name that the certificate is made for"
         return f"no TLS there: {printable(cause.reason or str(cause))}", f"try http://{base.partition('://')[2]}"
     if isinstance(cause, socket.gaierror):
-        return "no such host name", _CHECK
+        return "no such host name", _CHECK_HINT
     if isinstance(cause, ConnectionRefusedError):
-        return "connection refused, nothing listens on that port", _CHECK
-    return f"no connection: {printable(str(cause) or type(cause).__name__)}", _CHECK
+        return "connection refused, nothing listens on that port", _CHECK_HINT
+    return f"no connection: {printable(str(cause) or type(cause).__name__)}", _CHECK_HINT
 
 
 def http_refusal(response: httpx2.Response, base: str) -> tuple[str, str]:
@@ -138,7 +140,7 @@ def http_refusal(response: httpx2.Response, base: str) -> tuple[str, str]:
         where = printable(response.headers.get("location", "nowhere"))
         return f"it redirects (HTTP {status}) to {where}", "give the address that it redirects to"
     kind = printable(response.headers.get("content-type", "no content type"))
-    return f"that is not NATS monitoring (HTTP {status}, {kind})", _CHECK
+    return f"that is not NATS monitoring (HTTP {status}, {kind})", _CHECK_HINT
 
 
 class _KubernetesStatus(msgspec.Struct, frozen=True):
@@ -157,8 +159,8 @@ def _kubernetes_refusal(response: httpx2.Response) -> tuple[str, str]:
     return f"Kubernetes: {message}", "look at the pod: kubectl describe pod, and whether http_port is set"
 
 
-def _root(error: BaseException) -> BaseException:
-    """The first of what an error of httpx2 was made from."""
+def _root_cause(error: BaseException) -> BaseException:
+    """The innermost cause of an error of httpx2."""
     while True:
         inner = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error.__cause__ or error.__context__
         if inner is None or isinstance(inner, CancelledError):

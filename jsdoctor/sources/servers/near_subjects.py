@@ -1,5 +1,5 @@
-"""Requests the subjects of a login's streams if a consumer's filter never matched anything (JSD429), or some subject
-may be full in a stream that refuses messages of such a one (JSD603); and those of object stores (JSD633).
+"""Requests the subjects of streams: if a consumer's filter may never have matched (JSD429), if a stream that refuses
+messages for full subjects may have some (JSD603), and of object stores (JSD633).
 
 One request per stream, of `MAX_STREAMS` streams and as many object stores with at most `MAX_SUBJECTS` subjects. Of a
 reply, only the subjects that miss a filter by one letter are kept, how many messages `>` in place of a last `*` would
@@ -83,7 +83,10 @@ async def ask_near_subjects(asker: Asker, prefix: str, samples: Sequence[Sample]
 
 
 def bucket_uploads(counts: Mapping[str, int]) -> BucketUploads:
-    """Chunks are under `$O.BUCKET.C.UPLOAD`, what is known of an object under `$O.BUCKET.M.NAME` (ADR-20)."""
+    """The uploads and objects of a bucket, and the chunks of uploads without an object.
+
+    Chunks are under `$O.BUCKET.C.UPLOAD`, the metadata of an object under `$O.BUCKET.M.NAME` (ADR-20).
+    """
     kinds: dict[str, list[int]] = defaultdict(list)
     for subject, number in counts.items():
         root, _, kind, *rest = (*subject.split(".", 3), "", "", "")
@@ -114,15 +117,15 @@ def _in_doubt(consumer: ConsumerReply) -> bool:
 
 def stored_filter(filter_: str, counts: Mapping[str, int]) -> StoredFilter:
     """The result kept for a filter: how many messages match, and a few subjects that nearly do."""
-    matching = _messages(filter_, counts)
+    matching = _count_matching(filter_, counts)
     near = [NearSubject(s, number, how) for s, number in counts.items() if (how := nearness(filter_, s))]
-    if (wider := with_all_depths(filter_)) and (deeper := _messages(wider, counts) - matching):
+    if (wider := with_all_depths(filter_)) and (deeper := _count_matching(wider, counts) - matching):
         near.append(NearSubject(wider, deeper, Nearness.DEPTH))
     near.sort(key=lambda subject: (-subject.messages, subject.subject))
     return StoredFilter(filter_, matching, tuple(near[:_MAX_NEAR]))
 
 
-def _messages(filter_: str, counts: Mapping[str, int]) -> int:
+def _count_matching(filter_: str, counts: Mapping[str, int]) -> int:
     return sum(number for subject, number in counts.items() if subject_contains(filter_, subject))
 
 

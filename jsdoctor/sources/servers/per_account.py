@@ -17,7 +17,7 @@ from jsdoctor.replies.jsz import accounts_of, read_jsz
 from jsdoctor.replies.user_jwt import ACCOUNT_KEY
 
 MAX_CLAIMS = 64
-"""One request each: past this many, collecting would take longer than an operator waits."""
+"""Maximum number of accounts, with one request each: more would take longer than an operator waits."""
 
 
 class _Accountz(msgspec.Struct, frozen=True):
@@ -30,7 +30,7 @@ class _AccountzEnvelope(msgspec.Struct, frozen=True):
 
 def claimed_accounts(replies: Iterable[bytes]) -> list[str]:
     """Public keys of accounts, sorted, from ACCOUNTZ replies (with or without their envelope); none otherwise."""
-    return sorted({name for body in replies for name in _listed(body) if ACCOUNT_KEY.fullmatch(name)})
+    return sorted({name for body in replies for name in _account_names(body) if ACCOUNT_KEY.fullmatch(name)})
 
 
 def mapped_accounts(replies: Iterable[Exchange], plan: CollectionPlan) -> tuple[list[str], list[Gap]]:
@@ -40,8 +40,8 @@ def mapped_accounts(replies: Iterable[Exchange], plan: CollectionPlan) -> tuple[
     return wanted[:MAX_CLAIMS], [_too_many(len(wanted), "streams", "mappings")] if len(wanted) > MAX_CLAIMS else []
 
 
-def _listed(body: bytes) -> tuple[str, ...]:
-    """Nothing of what cannot be read: it becomes a gap where it is parsed."""
+def _account_names(body: bytes) -> tuple[str, ...]:
+    """The names in an ACCOUNTZ reply; none if it cannot be read, which becomes a gap where it is parsed."""
     try:
         account = decode_as(body, _AccountzEnvelope).data or decode_as(body, _Accountz)
     except msgspec.MsgspecError:
@@ -54,18 +54,18 @@ def too_many_claims(count: int) -> Gap:
     return _too_many(count, "a JWT", "limits")
 
 
-def _too_many(count: int, of: str, wanted: str) -> Gap:
+def _too_many(count: int, having: str, wanted: str) -> Gap:
     return Gap(
         kind="accounts",
         subject=CLUSTER,
-        reason=f"of {count:,} accounts with {of}, {MAX_CLAIMS} were queried for their {wanted}",
+        reason=f"of {count:,} accounts with {having}, {MAX_CLAIMS} were queried for their {wanted}",
         how_to_get="ask the others one by one: nats server request accounts --account KEY",
         requested=False,
     )
 
 
 MAX_RAFT_ACCOUNTS = 64
-"""One request each: past this many, collecting would take longer than an operator waits."""
+"""Maximum number of accounts, with one request each: more would take longer than an operator waits."""
 
 
 def clustered_accounts(replies: Iterable[Exchange]) -> list[str]:

@@ -62,24 +62,24 @@ async def ask_until_settled(
 
 def torn_assets(replies: Replies) -> set[Asset]:
     """The torn assets of JSZ replies."""
-    placed: dict[Asset, list[tuple[str, Cluster | None]]] = defaultdict(list)
+    copies_by_asset: dict[Asset, list[tuple[str, Cluster | None]]] = defaultdict(list)
     for server, exchange in replies:
         for _, account in accounts_of([exchange]):
             for stream in account.stream_detail or ():
                 key = Asset(account.id or account.name, stream.config.name, "", stream.created)
-                placed[key].append((server, stream.cluster))
+                copies_by_asset[key].append((server, stream.cluster))
                 for consumer in stream.consumer_detail or ():
-                    of_consumer = Asset(key.account, key.stream, consumer.name, consumer.created)
-                    placed[of_consumer].append((server, consumer.cluster))
-    answered = {server for server, _ in replies}
-    return {asset for asset, copies in placed.items() if _is_torn(copies, answered)}
+                    consumer_key = Asset(key.account, key.stream, consumer.name, consumer.created)
+                    copies_by_asset[consumer_key].append((server, consumer.cluster))
+    responded = {server for server, _ in replies}
+    return {asset for asset, copies in copies_by_asset.items() if _is_torn(copies, responded)}
 
 
-def _is_torn(copies: Iterable[tuple[str, Cluster | None]], answered: Collection[str]) -> bool:
+def _is_torn(copies: Iterable[tuple[str, Cluster | None]], responded: Collection[str]) -> bool:
     leaders = set()
     for server, cluster in copies:
         if cluster is None or cluster.leader == server:
             return False
         leaders.add(cluster.leader)
     named = leaders - {""}
-    return not named or bool(named.intersection(answered))
+    return not named or bool(named.intersection(responded))

@@ -8,8 +8,8 @@ from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.sources.servers.ask import MAX_UNAWAITED_BYTES, MAX_UNPACKED_BYTES, NoReplyError, Why
 
-_SHOWN = 3
-_LEADERLESS_ANSWER_S = 4.0
+_MAX_NAMES = 3
+_LEADERLESS_REPLY_S = 4.0
 """If a server cannot reach the leaders of all assets of a list, it replies after this time (jetstream_cluster.go)."""
 
 
@@ -62,7 +62,7 @@ def unanswered(error: NoReplyError, kind: str, subject: Subject, timeout_s: floa
 
 def late(asked: str, kind: str, subject: Subject, timeout_s: float) -> Gap:
     """The gap for a request `asked` that got no reply in time."""
-    short = timeout_s <= _LEADERLESS_ANSWER_S and ".LIST" in asked
+    short = timeout_s <= _LEADERLESS_REPLY_S and ".LIST" in asked
     return Gap(
         kind=kind,
         subject=subject,
@@ -110,7 +110,7 @@ def not_allowed(subjects: str, streams: Collection[str], words: str) -> Gap:
     return Gap(
         kind="access",
         subject=Subject(kind="client", name=subjects),
-        reason=f"this login is not allowed to list the consumers of {_some(streams)}: {words}",
+        reason=f"this login is not allowed to list the consumers of {_named(streams)}: {words}",
         how_to_get=f'add "{subjects}" to publish.allow of the user\'s permissions, or use another login',
     )
 
@@ -120,12 +120,12 @@ def not_asked(streams: Collection[str], timeout_s: float) -> Gap:
     return Gap(
         kind="consumer",
         subject=CLUSTER,
-        reason=f"the consumers of {_some(streams)} were not requested: nothing had responded for {timeout_s:g} s",
+        reason=f"the consumers of {_named(streams)} were not requested: nothing had responded for {timeout_s:g} s",
         how_to_get="run again, with a longer --timeout; if it stays, the servers are down or overloaded",
     )
 
 
-def _some(streams: Collection[str]) -> str:
-    shown = sorted(streams)[:_SHOWN]
-    more = f" and {len(streams) - _SHOWN} more" if len(streams) > _SHOWN else ""
+def _named(streams: Collection[str]) -> str:
+    shown = sorted(streams)[:_MAX_NAMES]
+    more = f" and {len(streams) - _MAX_NAMES} more" if len(streams) > _MAX_NAMES else ""
     return f"{len(streams)} streams ({', '.join(shown)}{more})" if len(streams) > 1 else f"stream {shown[0]}"

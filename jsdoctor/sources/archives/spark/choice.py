@@ -24,5 +24,5 @@ class SparkChoice(msgspec.Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """Where it is."""
+        """The address of the Spark, as messages name it."""
         return self.remote or self.master or "local[*]"

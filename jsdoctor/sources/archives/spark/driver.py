@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from jsdoctor.sources.archives.event_files import EventStore
 
 
-_EVERY_S = 0.25
+_POLL_S = 0.25
+_POLL_STOP_S = 2.0
 
 
 @contextlib.contextmanager
@@ -31,11 +32,11 @@ def watched(spark: Spark, bins: int, total: int, progress: Callable[[int], None]
     if progress is None or not bins:
         yield
         return
-    share = _Share(bins, total, progress)
+    reporter = _TaskProgress(bins, total, progress)
     if spark.context is None:
 
         def handler(stages: Any, **_: Any) -> None:
-            share.ended(
+            reporter.tasks_ended(
                 max((stage.num_completed_tasks for stage in stages or () if stage.num_tasks == bins), default=0)
             )
 
@@ -46,37 +47,38 @@ def watched(spark: Spark, bins: int, total: int, progress: Callable[[int], None]
             spark.session.removeProgressHandler(handler)
         return
     over = threading.Event()
-    thread = threading.Thread(target=_poll, args=(spark.context.statusTracker(), bins, share, over), daemon=True)
+    thread = threading.Thread(target=_poll, args=(spark.context.statusTracker(), bins, reporter, over), daemon=True)
     thread.start()
     try:
         yield
     finally:
         over.set()
-        thread.join(_EVERY_S * 8)
+        thread.join(_POLL_STOP_S)
 
 
-class _Share:
-    """Turns tasks that have ended into bytes."""
+class _TaskProgress:
+    """Reports tasks that have ended as bytes: each counts as an equal share of `total`."""
 
     def __init__(self, bins: int, total: int, progress: Callable[[int], None]) -> None:
         self.progress = progress
         self._bins = bins
         self._total = total
-        self._told = 0
+        self._reported = 0
 
-    def ended(self, tasks: int) -> None:
-        """`tasks` scanning tasks have ended."""
+    def tasks_ended(self, tasks: int) -> None:
+        """Report the bytes that `tasks` ended tasks stand for and that were not reported yet."""
         done = self._total * tasks // self._bins
-        if done > self._told:
-            self.progress(done - self._told)
-            self._told = done
+        if done > self._reported:
+            self.progress(done - self._reported)
+            self._reported = done
 
 
-def _poll(tracker: Any, bins: int, share: _Share, over: threading.Event) -> None:
+def _poll(tracker: Any, bins: int, reporter: _TaskProgress, over: threading.Event) -> None:
+    """Report the progress of the stage with `bins` tasks until `over` is set."""
     with contextlib.suppress(Exception):  # progress is a courtesy: it must not disturb the job
-        while not over.wait(_EVERY_S):
+        while not over.wait(_POLL_S):
             stages = map(tracker.getStageInfo, tracker.getActiveStageIds())
-            share.ended(
+            reporter.tasks_ended(
                 max((stage.numCompletedTasks for stage in stages if stage and stage.numTasks == bins), default=0)
             )
 
@@ -113,7 +115,7 @@ def run_spark(
     except Exception as error:  # of Spark, of py4j, of the connection when the JVM dies
         if isinstance(error.__context__, KeyboardInterrupt):  # the job was cancelled by Ctrl-C
             raise KeyboardInterrupt from error
-        raise explained(_said(error)) from error
+        raise explained(_error_text(error)) from error
     evidence = assemble(settings, rows)
     if events is not None:
         from jsdoctor.sources.archives.event_files import EventFile, server_names
@@ -129,12 +131,12 @@ def run_spark(
 
 
 def _absolute(part: Part) -> Part:
-    """Workers have another working directory."""
+    """The part with an absolute path: workers have another working directory."""
     return part if is_uri(part.path) else msgspec.structs.replace(part, path=str(Path(part.path).absolute()))
 
 
 def plan_tasks(parts: Sequence[Part], cores: int | None) -> list[list[Part]]:
-    """The parts of each scanning task, in the order in which tasks begin. Text counts, not what it is packed to."""
+    """The parts of each scanning task, in the order in which tasks begin. Tasks have about the same amount of text."""
     text = sum(part.weight for part in parts)
     return bins(list(map(_absolute, parts)), bin_count(cores, len(parts), text))
 
@@ -145,7 +147,7 @@ def bin_count(cores: int | None, parts: int, total: int) -> int:
     return max(1, min(wanted, parts))
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     try:
         return str(error)
     except Exception:  # noqa: BLE001 - the text of some errors comes from a JVM that may be gone
@@ -166,8 +168,8 @@ def explained(stated: str) -> SparkProblem:
             "name one that fits with --conf spark.pyspark.python=/path/to/python",
         )
     lines = [line.strip() for line in stated.splitlines() if line.strip()]
-    telling = next((line for line in reversed(lines) if re.match(r"[\w.]*(Error|Exception)\b", line)), None)
+    cause = next((line for line in reversed(lines) if re.match(r"[\w.]*(Error|Exception)\b", line)), None)
     return SparkProblem(
-        f"Spark could not do it: {telling or (lines[0] if lines else 'it gives no reason')}",
+        f"Spark could not do it: {cause or (lines[0] if lines else 'it gives no reason')}",
         "its own log shows more; the same without Spark: --engine local",
     )

@@ -50,7 +50,7 @@ class BinScan:
         settings = msgspec.msgpack.decode(self._settings, type=ScanSettings)
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from _batches(self._scan(settings, msgspec.msgpack.decode(self._bins[number], type=list[Part])))
+                yield from _to_arrow(self._scan(settings, msgspec.msgpack.decode(self._bins[number], type=list[Part])))
 
     def _scan(self, settings: ScanSettings, parts: Sequence[Part]) -> Iterator[Row]:
         if self._events is None:
@@ -65,9 +65,9 @@ class BinScan:
 
 
 def run_job(session: Any, scan: BinScan, bins: int, buckets: int) -> tuple[list[Row], list[tuple[str, int]]]:
-    """Scan `bins` bins, sort by series, and aggregate. Only aggregated rows are returned.
+    """Scan `bins` bins, sort by series, and aggregate in `buckets` tasks.
 
-    Beside them files of events, each with its path and number of events.
+    Returns the aggregated rows, and the path and number of events of each event file.
     """
     table = (
         session.range(0, bins, 1, bins or 1)
@@ -82,6 +82,7 @@ def run_job(session: Any, scan: BinScan, bins: int, buckets: int) -> tuple[list[
 
 
 def _aggregated(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Aggregate the rows of logs; rows that name event files are passed on at the end."""
     files: list[Row] = []
 
     def logs() -> Iterator[Row]:
@@ -92,17 +93,17 @@ def _aggregated(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 else:
                     yield row
 
-    yield from _batches(map(packed, aggregate(logs(), uses_native())))
-    yield from _batches(files)
+    yield from _to_arrow(map(packed, aggregate(logs(), uses_native())))
+    yield from _to_arrow(files)
 
 
 def _rows_of(batch: pa.RecordBatch | pa.Table) -> Iterator[Row]:
     return map(Row._make, zip(*(column.to_pylist() for column in batch.columns), strict=True))
 
 
-def _batches(rows: Iterable[Row]) -> Iterator[pa.RecordBatch]:
-    left = iter(rows)
-    while some := list(islice(left, _ROWS_IN_BATCH)):
-        columns = zip(*some, strict=True)
+def _to_arrow(rows: Iterable[Row]) -> Iterator[pa.RecordBatch]:
+    rest = iter(rows)
+    while chunk := list(islice(rest, _ROWS_IN_BATCH)):
+        columns = zip(*chunk, strict=True)
         arrays = [pa.array(values, type=kind) for values, kind in zip(columns, _ARROW.types, strict=True)]
         yield pa.RecordBatch.from_arrays(arrays, schema=_ARROW)

