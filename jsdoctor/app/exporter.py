@@ -15,8 +15,11 @@ from jsdoctor.app.judging import Judging, open_judging
 from jsdoctor.app.messages import LOGGED, Messages
 from jsdoctor.app.outputs import OutputTarget
 from jsdoctor.app.request import Address, JudgeRequest, ListenRequest
+from jsdoctor.configuration.file import ConfigurationError
+from jsdoctor.engine.select import SelectionError
 from jsdoctor.model.problems import Problem, UsageProblem
 from jsdoctor.model.report import Report
+from jsdoctor.pages.front_matter import PageError
 from jsdoctor.render.formats.prometheus import CONTENT_TYPE
 from jsdoctor.sources.request import EvidenceRequest
 
@@ -94,6 +97,10 @@ def _check_once(
     except Problem as problem:
         exposition.failed()
         messages.notice(problem.message, problem.hint)
+        return
+    except (ConfigurationError, PageError, SelectionError) as error:  # a file that is being edited
+        exposition.failed()
+        messages.notice(str(error), "")
         return
     if collected.problem is not None:
         messages.notice(collected.problem.message, collected.problem.hint)

@@ -53,6 +53,13 @@ def write_output(text: str, path: Path | None) -> None:
         return
     import tempfile
 
+    path = path.resolve()
+    if path.exists() and not path.is_file():  # a pipe or a device, which a new file would replace
+        try:
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise UsageProblem(f"cannot write {path}: {error.strerror}", "choose another place with -o") from error
+        return
     try:
         handle, unfinished = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:

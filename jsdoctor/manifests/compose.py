@@ -17,7 +17,7 @@ from jsdoctor.model.manifest import DeclaredServers
 
 _IMAGE_CONFIGS = ("/nats-server.conf", "/etc/nats/nats-server.conf", "nats-server.conf")
 """What the official images start with when no command is given; it opens the monitoring port 8222."""
-_VARIABLE = re.compile(r"\$\{(\w+)(?::?[-?+]([^}]*))?\}", re.ASCII)
+_VARIABLE = re.compile(r"\$\{(?P<name>\w+)(?::?-(?P<default>[^}]*)|:?[?+][^}]*)?\}", re.ASCII)
 
 
 class _Service(NamedTuple):
@@ -164,4 +164,4 @@ def _host_path(path: str, volumes: list[_Volume]) -> str | None:
 
 def _with_defaults(text: str) -> str:
     """Replace each `${NAME:-default}` by its default, else by its name: its colon would split a volume."""
-    return _VARIABLE.sub(lambda match: match[2] or match[1], text)
+    return _VARIABLE.sub(lambda match: match["default"] or match["name"], text)

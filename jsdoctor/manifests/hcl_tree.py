@@ -109,7 +109,9 @@ def _unquoted(key: str) -> str:
     return key.strip('"')
 
 
+_ESCAPES = {'\\"': '"', "\\n": "\n", "\\r": "\r", "\\t": "\t", "\\\\": "\\", "$${": "${", "%%{": "%{"}
+_ESCAPED = re.compile("|".join(map(re.escape, _ESCAPES)))
+
+
 def _unescaped(text: str) -> str:
-    for escaped, plain in (('\\"', '"'), ("\\n", "\n"), ("\\t", "\t"), ("$${", "${"), ("%%{", "%{"), ("\\\\", "\\")):
-        text = text.replace(escaped, plain)
-    return text
+    return _ESCAPED.sub(lambda match: _ESCAPES[match[0]], text)

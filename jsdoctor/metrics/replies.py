@@ -57,8 +57,8 @@ class AssetReplies:
                 put(consumer, path, int(value))
             else:
                 self._shows_ages = True
-                moment = self._at - timedelta(seconds=value)
-                put(consumer, names.AGES_OF_CONSUMER[known], moment.isoformat())
+                if moment := _shifted(self._at, -value):
+                    put(consumer, names.AGES_OF_CONSUMER[known], moment.isoformat())
 
     def _stream(self, account: str, stream: str, series: MetricSeries) -> dict[str, Any]:
         reply = self._streams.setdefault((account, stream, ""), {"config": {"name": stream}, "state": {}})
@@ -270,8 +270,8 @@ class _ServerView:
             put(self._varz, path, value if path == ("cpu",) else int(value))
         elif known in names.TIMES_OF_VARZ:
             field, unit = names.TIMES_OF_VARZ[known]
-            if value > 0:
-                self._varz[field] = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=value * unit)).isoformat()
+            if value > 0 and (moment := _shifted(datetime(1970, 1, 1, tzinfo=UTC), value * unit)):
+                self._varz[field] = moment.isoformat()
         elif known in names.VERSIONS:
             self._varz["version"] = series.label(names.VERSIONS[known])
         elif known in (names.HEALTH, names.HEALTH_OLD):
@@ -339,3 +339,11 @@ class _ServerView:
             yield RecognisedDocument(endpoint, Access.PASTED, {**reply, **common}, self._name, unseen=unseen)
         if self._health:
             yield RecognisedDocument(Endpoint.HEALTHZ, Access.PASTED, self._health, self._name)
+
+
+def _shifted(moment: datetime, seconds: float) -> datetime | None:
+    """None: that is no date of a calendar, and so no value of a server."""
+    try:
+        return moment + timedelta(seconds=seconds)
+    except OverflowError:
+        return None

@@ -15,9 +15,11 @@ from nats import errors
 
 from jsdoctor.model.probe import Probe
 from jsdoctor.model.problems import ConnectProblem
+from jsdoctor.model.release import release
 from jsdoctor.model.typed import decode_as
 from jsdoctor.replies.decoding import ErrorReply, ReplyError, decode
 from jsdoctor.sources.connect.connection import Connection, connect
+from jsdoctor.sources.connect.server_urls import parse_servers
 from jsdoctor.sources.connect.settings import ConnectionSettings
 from jsdoctor.sources.scan.stream import StreamInfo
 from jsdoctor.sources.servers.ask import Asker, NoReplyError
@@ -65,14 +67,16 @@ async def probe(settings: ConnectionSettings, subject: str, headers: Mapping[str
 
 async def _read_versions(connection: Connection, settings: ConnectionSettings, servers: dict[str, str]) -> None:
     """Add the versions of the connected server and of all that it advertises. Raises _RefusedError if one is old."""
-    info = connection.server_info
-    servers[str(info.get("server_name", ""))] = str(info.get("version", ""))
-    for address in info.get("connect_urls") or ():
+    _add_version(servers, connection)
+    urls = [server.url for url in settings.servers for server in parse_servers(url, "server")]
+    logins = dict(zip(urls, settings.server_logins, strict=False))
+    login = (logins[connection.url],) if connection.url in logins else ()
+    for address in connection.server_info.get("connect_urls") or ():
         scheme = "tls" if connection.encrypted else "nats"
-        other = replace(settings, servers=(f"{scheme}://{address}",), server_logins=settings.server_logins[:1])
+        other = replace(settings, servers=(f"{scheme}://{address}",), server_logins=login)
         try:
             async with connect(other) as visited:
-                servers[str(visited.server_info.get("server_name", ""))] = str(visited.server_info.get("version", ""))
+                _add_version(servers, visited)
         except ConnectProblem as problem:
             why = f"the server at {address} did not report its version: {problem.message}"
             raise _RefusedError(why, "make it reachable, or see what versions run with the system account") from None
@@ -80,6 +84,13 @@ async def _read_versions(connection: Connection, settings: ConnectionSettings, s
         if not _supports_tracing(version):
             why = f"server {name} runs {version or 'an unknown version'}, which would store the probe"
             raise _RefusedError(why, f"find out without a probe: {_FIND_HINT}")
+
+
+def _add_version(servers: dict[str, str], connection: Connection) -> None:
+    """Add the version of a server; of several with one name the oldest counts."""
+    info = connection.server_info
+    name, version = str(info.get("server_name", "")), str(info.get("version", ""))
+    servers[name] = min(servers.get(name, version), version, key=release)
 
 
 _FIND_HINT = "nats stream find --subject SUBJECT shows which stream captures a subject"

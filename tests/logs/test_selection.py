@@ -71,6 +71,15 @@ def test_a_minute_that_changes_between_two_blocks() -> None:
     assert selection.text.decode().splitlines() == [*lines[:3], lines[-1]]
 
 
+def test_no_line_is_kept_twice() -> None:
+    """The first line of all is kept, and is the dated one before the minute that the next block begins with."""
+    selection = LineSelection(Matcher(settings().signatures))
+    for line in (plain(1), plain(1, minute=1)):
+        selection.feed(f"{line}\n".encode())
+    selection.finish()
+    assert (selection.lines, selection.kept) == (2, 2)
+
+
 def test_lines_of_a_stack_trace_stay_with_their_error() -> None:
     trace = [
         "Traceback (most recent call last):",

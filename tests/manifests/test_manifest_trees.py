@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jsdoctor.manifests.fields import go_duration
+from jsdoctor.manifests.hcl_tree import hcl_document
 from jsdoctor.manifests.tree import ManifestError, Tree, json_document
 from jsdoctor.manifests.yaml_tree import yaml_documents
 from jsdoctor.model.manifest import FilePosition
@@ -33,6 +34,15 @@ def test_json_that_python_refuses_is_refused(text: str) -> None:
             json_document("a.json", text)
     else:
         assert plain(json_document("a.json", text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [(r"C:\\new", r"C:\new"), (r"a\tb\nc", "a\tb\nc"), (r"say \"x\"", 'say "x"'), ("$${a}", "${a}")],
+)
+def test_escapes_of_terraform(written: str, text: str) -> None:
+    document = plain(hcl_document("a.tf", f'locals {{\n  a = "{written}"\n}}\n'))
+    assert document == {"locals": [{"a": text}], "resource": []}
 
 
 def test_json_places() -> None:

@@ -220,3 +220,12 @@ def test_objects_that_programs_print_are_named_and_no_pass(text: str) -> None:
     (refused,) = pasted_replies(text, AT)
     assert isinstance(refused, Refused)
     assert "printed as an object of its language" in refused.what
+
+
+def test_a_metric_that_is_no_date_ends_nothing() -> None:
+    labels = '{account="A",stream_name="S",consumer_name="c",server_name="n1"}'
+    text = "".join(
+        f"# TYPE {name} gauge\n{name}{labels} {value}\n"
+        for name, value in (("jetstream_consumer_last_delivery_seconds", 1e17), ("jetstream_consumer_num_pending", 5))
+    )
+    assert len(_replies(text)) == 1

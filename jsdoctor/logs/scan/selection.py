@@ -42,6 +42,7 @@ class LineSelection:
         self._room = MAX_KEPT_BYTES if room is None else min(room, MAX_KEPT_BYTES)
         self._text = bytearray()
         self._dated = self._last = b""
+        self._dated_at = -1
         self._minute = self._second = b""
         self.lines = self.kept = self.left_out = 0
         """Lines seen, lines kept, and lines that would have been kept if there had been room."""
@@ -58,10 +59,12 @@ class LineSelection:
         starts = {0} if not self.lines else set()
         starts.update(self._with_words(block), (_line_start(block, match.start()) for match in _LOUD.finditer(block)))
         starts.update(self._dated_changes(block))
-        last = _line_start(block, len(block) - 1)
-        for start in sorted(_with_indented(block, starts)):
+        last, kept = _line_start(block, len(block) - 1), _with_indented(block, starts)
+        for start in sorted(kept):
             self._keep(block[start : _line_end(block, start)])
-        self._last = b"" if last in starts else block[last:]
+        self._last = b"" if last in kept else block[last:]
+        if self._dated_at in kept:
+            self._dated = b""
         self.lines += block.count(b"\n") + (not block.endswith(b"\n"))
 
     def finish(self) -> None:
@@ -122,6 +125,7 @@ class LineSelection:
                 yield match.start()
             self._minute, self._second = minute, second
             before = match.start()
+        self._dated_at = before
         if before >= 0:
             self._dated = block[before : _line_end(block, before)]
 

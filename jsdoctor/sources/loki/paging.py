@@ -248,7 +248,8 @@ class Pager:
             start = end - self._range_ns
             start = since_ns if start - since_ns < _MIN_RANGE_NS else start
             try:
-                page = self._client.lines(self._query.text, start, end, self._page_lines)
+                whole = self._client.lines(self._query.text, start, end, self._page_lines)
+                page, end, full = self._complete_lines(whole, start, end)
             except LokiProblem as problem:
                 if self._adapt_request(problem, end - start):
                     continue
@@ -257,7 +258,6 @@ class Pager:
                 self._note_unread_before(problem.message, end, problem.hint)
                 return
             self._failures = 0
-            page, end, full = self._complete_lines(page, start, end)
             self._range_ns = min(self._range_ns if full else 2 * self._range_ns, _MAX_RANGE_NS)
             self._count(page)
             if page.entries:

@@ -64,6 +64,7 @@ async def _counts_of_stream(asker: Asker, subject: str) -> dict[str, int] | None
             return None
         if info.total > MAX:
             return None
+        before = len(counts)
         counts |= info.state.subjects or {}
-        if not info.state.subjects or len(counts) >= info.total:
+        if len(counts) >= info.total or len(counts) == before:
             return counts
