@@ -125,7 +125,7 @@ def _judge_stops(request: PreflightRequest, evidence: EvidenceSet) -> list[Prefl
 
 
 def _with_commands(result: Preflight, logins: Logins) -> Preflight:
-    """Add to obstacles the commands that remove them, with the flags of the login that each needs."""
+    """The result with commands for its obstacles, and with login flags in these and in the hints of its gaps."""
     return replace(
         result,
         obstacles=tuple(_with_command(obstacle, logins) for obstacle in result.obstacles),

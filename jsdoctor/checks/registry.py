@@ -76,7 +76,7 @@ def check(
         if name in _registry and _registry[name].predicate.__module__ != predicate.__module__:
             raise ValueError(f"check {name!r} is defined twice")
         found = msgspec.structs.replace(_inspect(name, predicate), compares_samples=compares_samples)
-        found = _passing_on_lines(found, lines_of) if lines_of else found
+        found = _with_finding_if_silent(found, lines_of) if lines_of else found
         found = _fixed_by_hand(found) if name.endswith("_declared") else found
         for entry in (found, _mounted_check(found)) if also_mounted else (found,):
             _registry[entry.name] = entry
@@ -85,7 +85,8 @@ def check(
     return register
 
 
-def _passing_on_lines(found: Check, lines_of: LinesOf) -> Check:
+def _with_finding_if_silent(found: Check, lines_of: LinesOf) -> Check:
+    """The check; where it yields nothing it passes, or reports that the lines that it needs were not read."""
     parameter = next(name for name, kind in found.required.items() if kind is LogEvidence)
 
     @wraps(found.predicate)

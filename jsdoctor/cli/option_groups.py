@@ -172,32 +172,32 @@ def _parameters(request: type[Any], parsed: bool) -> dict[str, inspect.Parameter
 
 def _parameter(field: OptionField, parsed: bool) -> inspect.Parameter:
     """The parameter of a command by which typer knows an option."""
-    given = field.option
+    option = field.option
     kind: Any
     default: Any = None
-    if field.type is bool or given.counted:
+    if field.type is bool or option.counted:
         kind, default = field.type, field.default
     elif field.many:
-        kind = list[str if given.read else field.type] | None  # type: ignore[misc]
+        kind = list[str if option.read else field.type] | None  # type: ignore[misc]
     elif issubclass(field.type, StrEnum):
         kind, default = field.type if field.default else field.type | None, field.default or None
     else:
-        kind = (str if given.read and not parsed else field.type) | None
-    notes = [given.help]
-    notes += ["Can be repeated."] if field.many and not given.commas and "repeat" not in given.help.lower() else []
-    notes += [f"[env: {given.variable}]"] if given.variable else []
-    notes += [f"[default: {given.default}]"] if given.default else []
+        kind = (str if option.read and not parsed else field.type) | None
+    notes = [option.help]
+    notes += ["Can be repeated."] if field.many and not option.commas and "repeat" not in option.help.lower() else []
+    notes += [f"[env: {option.variable}]"] if option.variable else []
+    notes += [f"[default: {option.default}]"] if option.default else []
     shown = typer.Option(
-        *given.names,
+        *option.names,
         help=" ".join(notes),
-        metavar=given.metavar or None,
-        count=given.counted,
-        parser=parsed_by(given.read) if given.read and parsed else None,
-        autocompletion=_COMPLETED.get(given.complete),
-        show_default=not given.default and isinstance(default, StrEnum),
+        metavar=option.metavar or None,
+        count=option.counted,
+        parser=parsed_by(option.read) if option.read and parsed else None,
+        autocompletion=_COMPLETED.get(option.complete),
+        show_default=not option.default and isinstance(default, StrEnum),
     )
     return inspect.Parameter(
-        given.key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, shown]
+        option.key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, shown]
     )
 
 

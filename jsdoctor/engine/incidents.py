@@ -35,7 +35,7 @@ def likeness(result: Result) -> tuple[object, ...]:
     servers = {observation.source for observation in finding.evidence}
     message = _WORD.sub(lambda word: "?" if word[0] in servers else word[0], finding.message)
     for name in sorted({subject.name, subject.stream, subject.account} - {""}, key=len, reverse=True):
-        message = message.replace(name, "?")
+        message = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "?", message)
     message = _PLURAL.sub(r"# \1", _AMOUNT.sub("#", message))
     return (result.rule.code, result.severity, finding.confidence, subject.kind, message)
 

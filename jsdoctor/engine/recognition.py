@@ -18,25 +18,28 @@ from jsdoctor.model.rule import Rule, Signature
 from jsdoctor.model.sentence import Topic, Vocabulary
 from jsdoctor.model.symptom import ApiErrorCode, Symptom
 
-MAX = 4
-_MIN = 4.0
+MAX_NEAREST = 4
+_MIN_SCORE = 4.0
 """One word, be it on a single page, makes no neighbour."""
 
 _WORD = re.compile(r"[a-z]{3,}")
-_MAX = 4_000
+_MAX_CHARACTERS = 4_000
+"""This many characters are compared, from the end."""
 _COMMON = frozenset(
     {"the", "and", "for", "are", "was", "with", "not", "has", "have", "this", "that", "from", "out", "our"}
 )
 
 
 def nearest_symptoms(text: str, book: SymptomBook) -> tuple[Symptom, ...]:
-    """The nearest first; none where no word of weight is shared. Rare words count more than common ones."""
-    words = _stems(text[-_MAX:])
+    """Up to MAX_NEAREST symptoms whose pages share most words with the text, nearest first. Rare words count more."""
+    words = _stems(text[-_MAX_CHARACTERS:])
     pages = {symptom.slug: _stems(_words_of(symptom)) for symptom in book.symptoms}
     spread = Counter(word for page in pages.values() for word in page)
-    scores = {slug: sum(math.log(len(pages) / spread[word]) for word in words & page) for slug, page in pages.items()}
-    near = [symptom for symptom in book.symptoms if scores[symptom.slug] > _MIN]
-    return tuple(sorted(near, key=lambda symptom: -scores[symptom.slug])[:MAX])
+    scores = {
+        slug: math.fsum(math.log(len(pages) / spread[word]) for word in words & page) for slug, page in pages.items()
+    }
+    near = [symptom for symptom in book.symptoms if scores[symptom.slug] > _MIN_SCORE]
+    return tuple(sorted(near, key=lambda symptom: -scores[symptom.slug])[:MAX_NEAREST])
 
 
 def _words_of(symptom: Symptom) -> str:

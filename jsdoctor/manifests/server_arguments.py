@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from jsdoctor.manifests.server_config import MAY_BE_INCLUDED
@@ -70,7 +71,7 @@ def words_of(*nodes: Tree | None) -> list[Word]:
         elif node is not None:
             words += [Word(_text(item), item.place) for item in node.items()]
     line = next((word for word in words if "nats-server" in word.text and re.search(r"\s", word.text)), None)
-    return words if line is None else [Word(text, line.place) for text in _after_server(_split(line.text))]
+    return words if line is None else [Word(text, line.place) for text in _after_server(line.text)]
 
 
 def _split(line: str) -> list[str]:
@@ -84,12 +85,24 @@ def _text(item: Tree) -> str:
     return str(item.value).lower() if isinstance(item.value, bool) else str(item.value)
 
 
-def _after_server(words: list[str]) -> list[str]:
-    """The words of a shell line from the last nats-server up to an operator such as `&&`."""
+_OPERATORS = ";&|<>"
+"""Characters of which the operators and redirections of a shell consist."""
+
+
+def _after_server(line: str) -> list[str]:
+    """The words of a shell line from the last nats-server up to an operator such as `&&`, or a redirection."""
+    lexer = shlex.shlex(line.replace("\\\n", " "), posix=True, punctuation_chars=_OPERATORS)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    try:
+        words = list(lexer)
+    except ValueError:
+        return []
+    words = list(takewhile(lambda word: not word.startswith("#"), words))
     starts = [at for at, word in enumerate(words) if _SERVER.fullmatch(word)]
     rest = words[starts[-1] :] if starts else []
-    ends = [at for at, word in enumerate(rest) if word in ("&&", "||", ";", "&", "|", ">", ">>", "2>&1")]
-    return rest[: ends[0]] if ends else rest
+    kept = list(takewhile(lambda word: not set(word) <= set(_OPERATORS), rest))
+    is_redirected = kept != rest and rest[len(kept)].startswith(">") and kept[-1:] in (["1"], ["2"])
+    return kept[:-1] if is_redirected else kept
 
 
 def names_server(words: Sequence[Word]) -> bool:

@@ -190,7 +190,7 @@ def _tag_text(tag: int) -> str:
     return f"{_TUNNEL_NAMES.get(kind, 'tunnel')} {identifier}" if identifier else _TUNNEL_NAMES.get(kind, "tunnel")
 
 
-def base(key: bytes) -> bytes:
+def connection_key(key: bytes) -> bytes:
     """The key of a connection: the same for both directions and for every place."""
     if len(key) == _IPV4_KEY:  # as most are; a flood of SYNs needs one for each packet
         other = key[4:8] + key[:4] + key[10:] + key[8:10]

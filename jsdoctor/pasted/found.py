@@ -15,7 +15,7 @@ from jsdoctor.pasted.documents import UNKNOWN_NAME, Document, documents
 from jsdoctor.replies.decoding import ConsumerReply, JszReply, StreamReply
 from jsdoctor.replies.unseen import reply_fields, unseen_fields
 
-LEAST = 3
+MIN_KNOWN_FIELDS = 3
 OF_CONSUMERS = frozenset(
     {"stream_name", "num_ack_pending", "num_redelivered", "num_waiting", "num_pending", "ack_floor"}
 )
@@ -32,13 +32,14 @@ _SHAPES: tuple[tuple[Any, str, Collection[str]], ...] = (
 """What a part may be of, the key under which it stands there, and fields of which it has one."""
 
 
-def fragment(value: Mapping[str, Any]) -> tuple[Any, dict[str, Any]] | None:
-    """The shape that a part belongs to, and the part in its place with names for what has none; None for other values.
+def completed_part(value: Mapping[str, Any]) -> tuple[Any, dict[str, Any]] | None:
+    """The type of reply that contains such a part, and that reply with the part in its place.
 
-    Three fields must be known by name, those inside of its parts too.
+    It has placeholders for the names that it needs. None if fewer fields are known than MIN_KNOWN_FIELDS, nested ones
+    included.
     """
     for shape, key, telling in _SHAPES:
-        if not telling & value.keys() or known_fields(value, shape) < LEAST:
+        if not telling & value.keys() or known_fields(value, shape) < MIN_KNOWN_FIELDS:
             continue
         whole = {key: dict(value)} if key else dict(value)
         if shape is ConsumerReply:
@@ -185,7 +186,7 @@ def _inside(value: Mapping[str, Any], cut: frozenset[str], server: str) -> Itera
 
 def _fragment(value: Mapping[str, Any], cut: frozenset[str], server: str) -> Iterator[RecognisedDocument | Refused]:
     """A part of a reply that was copied alone. What it lacks counts as cut off."""
-    part = fragment(value)
+    part = completed_part(value)
     if part is None:
         return
     shape, whole = part
@@ -207,7 +208,9 @@ def _is_stream(value: Mapping[str, Any]) -> bool:
     config = value.get("config")
     if not isinstance(config, dict) or not isinstance(config.get("name"), str) or OF_CONSUMERS & value.keys():
         return False
-    return bool({"state", "cluster", "created"} & value.keys()) or known_fields(config, StreamConfig) >= LEAST
+    return (
+        bool({"state", "cluster", "created"} & value.keys()) or known_fields(config, StreamConfig) >= MIN_KNOWN_FIELDS
+    )
 
 
 def _is_consumer(value: Mapping[str, Any]) -> bool:

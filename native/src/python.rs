@@ -89,10 +89,10 @@ impl scan::Host for PyHost<'_, '_> {
         self.host.call_method1(intern!(self.host.py(), "measured"), (value,))?.extract()
     }
 
-    fn odd(&mut self, line: scan::Odd) -> PyResult<scan::Reply> {
+    fn read_line(&mut self, line: scan::Odd) -> PyResult<scan::Reply> {
         let stamp = line.stamp.map_or(-1, |at| at as i64);
         let arguments = (line.begin, line.end, stamp, line.us, line.source, line.last);
-        let (renamed, skip, cuts) = self.host.call_method1(intern!(self.host.py(), "odd"), arguments)?.extract()?;
+        let (renamed, skip, cuts) = self.host.call_method1(intern!(self.host.py(), "read_line"), arguments)?.extract()?;
         Ok(scan::Reply { renamed, skip, cuts })
     }
 }

@@ -70,7 +70,7 @@ pub trait Host {
     /// How far local time is ahead of UTC in a quarter of an hour.
     fn offset_us(&mut self, quarter: i64) -> Result<i64, Self::Error>;
     fn measured(&mut self, value: &str) -> Result<Option<i64>, Self::Error>;
-    fn odd(&mut self, line: Odd) -> Result<Reply, Self::Error>;
+    fn read_line(&mut self, line: Odd) -> Result<Reply, Self::Error>;
 }
 
 enum Act {
@@ -267,7 +267,7 @@ impl Scan {
             };
             let mut skip = false;
             if matches!(act, Act::Ask) {
-                let reply = host.odd(Odd {
+                let reply = host.read_line(Odd {
                     begin,
                     end,
                     stamp: found.map(|(column, _)| begin + column),

@@ -126,7 +126,7 @@ def raft_backlog(groups: RaftGroups, snapshots: SnapshotSeries | None, params: P
 def _judged(subject: Subject, readings: Sequence[RaftMember], limits: Sequence[int], params: Params) -> Finding | None:
     """None: healthy. A queue is emptied within milliseconds, so one reading of it proves nothing."""
     member = readings[-1]
-    log = _log_size(subject, readings, params.integer("warn_log_bytes"), params.integer("max_log_bytes"))
+    log = _large_log(subject, readings, params.integer("warn_log_bytes"), params.integer("max_log_bytes"))
     if member.state.overrun:
         # Since 2.14 a member past 100,000 entries or 1 GiB stops to confirm what its leader sends (server: raft.go).
         return failed(
@@ -192,19 +192,20 @@ def _backlog(subject: Subject, backlog: Backlog, params: Params) -> Finding:
     )
 
 
-def _log_size(subject: Subject, readings: Sequence[RaftMember], warn: int, most: int) -> Finding | None:
+def _large_log(subject: Subject, readings: Sequence[RaftMember], warn_at: int, error_at: int) -> Finding | None:
+    """A finding if the log was large in every reading and did not shrink by a tenth; else None."""
     member, sizes = readings[-1], [reading.state.wal.bytes for reading in readings]
-    if min(sizes) < warn or sizes[-1] < _SHRINKING * sizes[0]:
+    if min(sizes) < warn_at or sizes[-1] < _SHRINKING * sizes[0]:
         return None
-    huge = min(sizes) >= most
+    is_error = min(sizes) >= error_at
     return failed(
         subject,
         f"on {member.server} the Raft log takes {sizes[-1]:,} bytes (group {member.group}): no snapshot has"
         " shortened it, it fills the disk besides the messages and makes the next start slow",
         member.observed("wal.bytes", sizes[-1]),
         member.observed("wal.messages", member.state.wal.messages),
-        severity=Severity.ERROR if huge else None,
-        measured=(sizes[-1], most if huge else warn, "bytes"),
+        severity=Severity.ERROR if is_error else None,
+        measured=(sizes[-1], error_at if is_error else warn_at, "bytes"),
     )
 
 

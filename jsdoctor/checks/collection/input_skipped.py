@@ -25,10 +25,12 @@ _MAX_SINGLE = 20
 def input_skipped_logged(logs: LogEvidence) -> Iterator[Finding]:
     """Report files that were not read: no other rule reports that their content was not judged."""
     by_problem: dict[str, list[LogFile]] = defaultdict(list)
+    doubted = False
     for file in logs.files:
         if file.problem:
             by_problem[file.problem].append(file)
         elif file.interleaved or file.long_lines:
+            doubted = True
             yield failed(
                 Subject(kind="file", name=file.path),
                 "; ".join(_doubts_of_log(file)),
@@ -41,7 +43,7 @@ def input_skipped_logged(logs: LogEvidence) -> Iterator[Finding]:
             yield from map(_skipped, files)
     if many:
         yield _together(many)
-    elif not by_problem:
+    elif not by_problem and not doubted:
         yield passed(CLUSTER)
 
 

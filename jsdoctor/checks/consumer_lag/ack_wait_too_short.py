@@ -168,24 +168,19 @@ def _judge_traffic(consumer: ConsumerTraffic, capture: str, params: Params) -> F
 def ack_wait_too_short_declared(manifests: Manifests, params: Params) -> Iterator[Finding]:
     """The first step of a backoff takes the place of `ack_wait` (server: consumer.go setConsumerConfigDefaults).
 
-    With `processing_p99` (nanoseconds), `ack_wait` must be at least twice that.
+    With `processing_p99` (nanoseconds), `ack_wait` must be at least twice that, else at least `min_ack_wait`.
     """
-    shortest, p99 = params.integer("min_ack_wait"), params.optional("processing_p99")
-    needed = max(shortest, 2 * int(p99)) if p99 else shortest
+    p99 = params.optional("processing_p99")
+    needed = 2 * int(p99) if p99 else params.integer("min_ack_wait")
     for consumer in manifests.kept_consumers():
-        config = consumer.stored
+        stored, config = consumer.stored, consumer.config
         if unsure := indeterminate(consumer, "ack_wait", "backoff", "ack_policy"):
             yield unsure
-        elif config.ack_policy == "none":
+        elif stored.ack_policy == "none":
             continue
-        elif config.ack_wait_ns < needed:
-            yield _too_short(consumer, needed, given=needed > shortest)
-        elif (
-            consumer.config.backoff_ns
-            and consumer.states("ack_wait")
-            and (consumer.config.ack_wait_ns != consumer.config.backoff_ns[0])
-        ):
-            config = consumer.config
+        elif stored.ack_wait_ns < needed:
+            yield _too_short(consumer, needed, given=bool(p99))
+        elif config.backoff_ns and consumer.states("ack_wait") and config.ack_wait_ns != config.backoff_ns[0]:
             yield failed(
                 consumer.subject,
                 f"ack_wait {span(config.ack_wait_ns)} will not be used: the first step of the backoff,"

@@ -132,7 +132,7 @@ def _beyond_limits(
     if deployed_stream is None or declared.stream_of(consumer) or consumer_of(deployed_stream, consumer.name):
         return
     row = account_row(deployed_stream.account, accounts)
-    yield from consumer_refusals.of_new(
+    yield from consumer_refusals.of_consumer_count(
         deployed_stream.config, len(deployed_stream.consumers), most_consumers(deployed_stream.config, row)
     )
 

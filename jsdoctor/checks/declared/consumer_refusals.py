@@ -102,11 +102,11 @@ def of_work_queue(
                 return
 
 
-def of_new(stream: StreamConfig, others: int, most: int) -> Iterator[ServerRefusal]:
-    """Why a stream with so many other consumers takes no new one; `most` is the account's limit for each stream."""
-    limits = [limit for limit in (stream.max_consumers, most) if limit > 0]
-    if limits and others >= min(limits):
-        text = f"its stream has {counted(others, 'consumer')}, and may have {min(limits):,}"
+def of_consumer_count(stream: StreamConfig, other_consumers: int, account_limit: int) -> Iterator[ServerRefusal]:
+    """Why a stream takes no further consumer: its max_consumers, or the account's limit for each stream, is reached."""
+    limits = [limit for limit in (stream.max_consumers, account_limit) if limit > 0]
+    if limits and other_consumers >= min(limits):
+        text = f"its stream has {counted(other_consumers, 'consumer')}, and may have {min(limits):,}"
         yield ServerRefusal("durable_name", text, 10026)
 
 

@@ -12,7 +12,7 @@ from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, Severity, compared, failed, passed
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Servers
-from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.stored import StoredMessages, StoredStream
 from jsdoctor.model.trend import StreamHistory, Trend
 from jsdoctor.model.wording import span
@@ -63,7 +63,7 @@ def _finding(
         severity=None if many else Severity.INFO,
         confidence=Confidence.MEDIUM,
         measured=(ids, warn_at if many else info_at, "count"),
-        remedy={"duplicate_window_s": affordable_s(rate, info_at), "no_ack": stream.config.no_ack},
+        remedy=_lower_window(stream, rate, info_at),
     )
 
 
@@ -80,6 +80,14 @@ def _rate(history: StreamHistory) -> float:
 def affordable_s(rate: float, ids: int) -> int:
     """The window, in seconds, that has at most that many ids at that rate, with a margin; not below the default."""
     return max(int(_MARGIN * ids / rate), DEFAULT_WINDOW_NS // NS_PER_S)
+
+
+def _lower_window(stream: Stream, rate: float, ids: int) -> dict[str, object]:
+    """The remedy: a window with at most that many ids; to look at the stream where its window is as short already."""
+    window_s = affordable_s(rate, ids)
+    if window_s * NS_PER_S >= stream.config.duplicate_window_ns:
+        return {"action": "stream.inspect"}
+    return {"duplicate_window_s": window_s, "no_ack": stream.config.no_ack}
 
 
 _RESTART_S_PER_ID = 1.5e-6
@@ -111,7 +119,7 @@ def window_too_large_stored(stored: StoredMessages, snapshots: SnapshotSeries, p
                 item.stored.observed("messages with an id", item.stored.with_id),
                 severity=None if ids >= warn_at else Severity.INFO,
                 measured=(ids, threshold, "count"),
-                remedy={"duplicate_window_s": affordable_s(rate, threshold), "no_ack": item.stream.config.no_ack},
+                remedy=_lower_window(item.stream, rate, info_at),
             )
 
 

@@ -5,8 +5,10 @@ From logs: connections that were cut off for reading too slowly, as their server
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
+
+from msgspec.structs import replace
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.log_findings import finding_of, is_recent
@@ -169,27 +171,43 @@ def slow_consumer_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]
 
 
 def _finding_logged(logs: LogEvidence, burst: Burst, recent_us: int) -> Finding:
-    links = [occurrence for occurrence in burst.found if occurrence.value("kind") in _LINKS]
-    recent = is_recent(logs, burst, recent_us)
-    if links:
-        kinds = listed(_LINKS[occurrence.value("kind")] for occurrence in links)
-        message = (
-            f"it could not write to {kinds} of {listed(occurrence.value('address') for occurrence in links)}"
-            f" ({burst.story}): that server or the network to it is too slow; leaders may change and replicas fall"
-            " behind"
-        )
-        return finding_of(burst, message, Severity.ERROR if recent else Severity.WARNING)
-    if not any(occurrence.value("kind") for occurrence in burst.found):
-        message = (
-            f"connections were cut off for reading too slowly ({burst.story}); the lines do not tell which: a client"
-            " loses what core NATS sends it meanwhile, a route or leaf node its link"
-        )
-        return finding_of(burst, message, None if recent else Severity.INFO)
-    message = (
+    """One finding for a server: its links, its clients and what the lines do not name, each by its own lines."""
+    by_kind: dict[Callable[[Burst], str], list[Occurrence]] = {_links_text: [], _clients_text: [], _unnamed_text: []}
+    for occurrence in burst.found:
+        kind = occurrence.value("kind")
+        by_kind[_links_text if kind in _LINKS else _clients_text if kind else _unnamed_text].append(occurrence)
+    messages, severities = [], []
+    for text, found in by_kind.items():
+        if found:
+            part = replace(burst, found=tuple(found), count=sum(occurrence.count for occurrence in found))
+            recent = is_recent(logs, part, recent_us)
+            usual = (Severity.WARNING, Severity.ERROR) if text is _links_text else (Severity.INFO, Severity.WARNING)
+            messages.append(text(part))
+            severities.append(usual[recent])
+    worst = max(severities, key=lambda severity: severity.rank)
+    return finding_of(burst, "; ".join(messages), None if worst is Severity.WARNING else worst)
+
+
+def _links_text(burst: Burst) -> str:
+    kinds = listed(_LINKS[occurrence.value("kind")] for occurrence in burst.found)
+    return (
+        f"it could not write to {kinds} of {burst.values('address')} ({burst.story}): that server or the network to it"
+        " is too slow; leaders may change and replicas fall behind"
+    )
+
+
+def _clients_text(burst: Burst) -> str:
+    return (
         f"clients were cut off for reading too slowly ({burst.story}), from {burst.values('address')}"
         f"{_who_logged(burst)}: they lost what core NATS sent them meanwhile and had to connect again"
     )
-    return finding_of(burst, message, None if recent else Severity.INFO)
+
+
+def _unnamed_text(burst: Burst) -> str:
+    return (
+        f"connections were cut off for reading too slowly ({burst.story}); the lines do not tell which: a client"
+        " loses what core NATS sends it meanwhile, a route or leaf node its link"
+    )
 
 
 def _who_logged(burst: Burst) -> str:

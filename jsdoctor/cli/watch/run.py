@@ -183,7 +183,7 @@ class _Loop:
         if self._text is None:
             self._selected = max(self._selected + lines, 0)
             return
-        last = max(len(self._text.splitlines()) - text_height(shutil.get_terminal_size().lines), 0)
+        last = max(len(self._text.splitlines()) - text_height(self._view(), shutil.get_terminal_size().lines), 0)
         self._offset = min(max(self._offset + lines, 0), last)
 
     def _show_selected(self, key: Key) -> None:

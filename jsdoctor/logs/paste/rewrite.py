@@ -65,8 +65,7 @@ class Rewriter:
     def __init__(self, matcher: Matcher, year: int) -> None:
         self._matcher, self._year = matcher, year
         self._knows = lru_cache(maxsize=4096)(self._is_known)
-        self._parsed = lru_cache(maxsize=4096)(self._parse)
-        self._read_lines = self._fruitless = 0
+        self._readable = self._fruitless = 0
         self._joined = self._fruitless_joins = 0
 
     def lines(self, head: bytes, whole: Callable[[], bytes]) -> bytes | None:
@@ -95,7 +94,7 @@ class Rewriter:
     def lines_of(self, text: str) -> list[str]:
         """The lines of a text as servers wrote them, oldest first. A line that is not known stays as it is."""
         given = [line.rstrip("\r") for line in text.removesuffix("\n").split("\n")]
-        self._read_lines = self._fruitless = 0
+        self._readable = self._fruitless = 0
         self._joined = self._fruitless_joins = 0
         lines = given if one_record_a_line(given) else None
         lines = lines or document_lines(text) or table_lines(text) or self._pasted(given)
@@ -140,15 +139,16 @@ class Rewriter:
         return clean
 
     def _undressed(self, line: str) -> str:
-        """See `undressed`. Lines that cannot hold anything known are left as they are, which is most of many texts."""
+        """See `undressed`. Lines without any known word stay as they are: in many texts these are most lines."""
         front = line[:LINE_CAP]
-        if self._fruitless > _MAX_VAIN + self._read_lines or not (_SERVER_TEXT.search(front) or self._has_words(front)):
+        if self._fruitless > _MAX_VAIN + self._readable or not (_SERVER_TEXT.search(front) or self._has_words(front)):
             return line
         bare = undressed(front, self._year, self._knows)
         if not self._knows(bare):
             self._fruitless += 1
             return line
-        self._read_lines += 1
+        self._readable += 1
+        # A long line stays whole unless something was removed.
         return bare if len(line) <= LINE_CAP or bare != front else line
 
     def _has_words(self, line: str) -> bool:

@@ -47,14 +47,14 @@ class ScanHost(Protocol):
         """The number that a captured value is."""
         ...
 
-    def odd(  # noqa: PLR0917  # a call from Rust
+    def read_line(  # noqa: PLR0917  # a call from Rust
         self, begin: int, end: int, stamp: int, us: int, source: int, last: tuple[int, int, int], /
     ) -> tuple[bool, bool, int]:
-        """Process a line of the block whose turn in the order has come.
+        """Read a line that the compiled scan leaves to Python. Called in the order of the file.
 
-        `stamp` is -1 where there is none, `source` where the line is not a plain one; `last` is the line counted last:
-        its offset in the file, its time, its source. Returns whether `source_of` must be called again, whether the
-        line counts for no clock, and how many cuts there are so far.
+        `stamp` is -1 without a time stamp; `source` is -1 unless only a process id precedes it; `last` is the line
+        counted last: its offset in the file, its time, its source. Returns whether `source_of` must be called again,
+        whether the line counts for no clock, and how many cuts there are so far.
         """
         ...
 
@@ -206,7 +206,7 @@ class _Host(NamedTuple):
     voice_of: Callable[[bytes], int]
     offset_us: Callable[[int], int]
     measured: Callable[[str], int | None]
-    odd: Callable[[int, int, int, int, int, tuple[int, int, int]], tuple[bool, bool, int]]
+    read_line: Callable[[int, int, int, int, int, tuple[int, int, int]], tuple[bool, bool, int]]
 
 
 class NativeScan(PartScan):
@@ -221,7 +221,7 @@ class NativeScan(PartScan):
         self._key_numbers: dict[ProcessKey, int] = {}
 
     def _read_block(self, block: LogBlock) -> BlockLines:
-        host = _Host(self.source_of, self.voice_of, self.offset_us, measured, partial(self._odd, block))
+        host = _Host(self.source_of, self.voice_of, self.offset_us, measured, partial(self._read_for_native, block))
         self._native.block(block.text, block.base, self._row.lines, host)
         return _NativeLines(self._native, self._keys)
 
@@ -261,7 +261,7 @@ class NativeScan(PartScan):
         local_us = quarter * _QUARTER_US
         return local_us - self._times.utc_us(local_us)
 
-    def _odd(  # noqa: PLR0917  # a call from Rust
+    def _read_for_native(  # noqa: PLR0917  # a call from Rust
         self, block: LogBlock, begin: int, end: int, stamp: int, us: int, source: int, last: tuple[int, int, int]
     ) -> tuple[bool, bool, int]:
         offset, last_us, last_source = last

@@ -191,7 +191,7 @@ class LineReader:
             elif self._synced:
                 end = text.find(b"\r\n", at, at + _MAX_LINE_LENGTH)
                 if end < 0:
-                    self._stops_at(text, at)
+                    self._gives_up(text, at)
                     break
                 words = text[at:end].split()
                 if words and words[0] in _MIN_WORDS:
@@ -240,7 +240,7 @@ class LineReader:
             self._listener.line(at_ns, verb, line[len(verb) :].strip())
         elif self._is_unfinished_http(text, at):
             return -1
-        elif not self._stops_at(text, at):
+        elif not self._gives_up(text, at):
             self._bad_line()
         return end + _END_OF_LINE - at
 
@@ -271,7 +271,7 @@ class LineReader:
 
     def _find_line(self, text: bytes, at: int) -> int:
         """Find the next text that is certainly a line. Returns the bytes to skip; -1 if there is none yet."""
-        if self._stops_at(text, at):
+        if self._gives_up(text, at):
             return -1
         line = _line_in(text, at)
         if line < 0:
@@ -285,28 +285,27 @@ class LineReader:
         self._synced = True
         return line - at
 
-    def _stops_at(self, text: bytes, at: int) -> bool:
-        """Stop reading if the bytes at this position are not NATS. Returns whether it was stopped."""
-        if text[at : at + 1] not in _FOREIGN_LETTERS:
-            stray = self.content is Content.UNKNOWN and self._is_stray(text, at)
-            if stray:
-                self.give_up(Content.OTHER)
-            return stray
-        content = None
-        if _TLS_RECORD.match(text, at) and (self._synced or self.content is Content.UNKNOWN):
-            content = Content.TLS
-        elif _S2_HEADER.match(text, at):
-            content = Content.S2
-        elif self._is_unfinished_http(text, at):
-            return False
-        elif _HTTP.match(text, at) and self.content is Content.UNKNOWN:
-            end = text.find(_END_OF_HEADERS, at)
-            content = Content.WEBSOCKET if _UPGRADE.search(text, at, end + _END_OF_LINE) else Content.OTHER
-        elif self.content is Content.UNKNOWN and self._is_stray(text, at):
-            content = Content.OTHER
+    def _gives_up(self, text: bytes, at: int) -> bool:
+        """Give this direction up if the bytes at this position are not NATS. Returns whether it did."""
+        content = self._foreign_content(text, at)
         if content is not None:
             self.give_up(content)
         return content is not None
+
+    def _foreign_content(self, text: bytes, at: int) -> Content | None:
+        """What the bytes at this position are instead of NATS; None: nothing that is known, or not yet."""
+        undecided = self.content is Content.UNKNOWN
+        if text[at : at + 1] in _FOREIGN_LETTERS:
+            if _TLS_RECORD.match(text, at) and (self._synced or undecided):
+                return Content.TLS
+            if _S2_HEADER.match(text, at):
+                return Content.S2
+            if self._is_unfinished_http(text, at):
+                return None
+            if _HTTP.match(text, at) and undecided:
+                end = text.find(_END_OF_HEADERS, at)
+                return Content.WEBSOCKET if _UPGRADE.search(text, at, end + _END_OF_LINE) else Content.OTHER
+        return Content.OTHER if undecided and self._is_stray(text, at) else None
 
     def _is_unfinished_http(self, text: bytes, at: int) -> bool:
         """Whether the headers of an HTTP request or response go on in the next segment."""

@@ -347,7 +347,7 @@ class PublishTally:
         self._connection = connection
         self.waiting: OrderedDict[bytes, _Pending] = OrderedDict()
         self.messages = self.requests = self._acks = 0
-        self._stored_subject = b""
+        self._answered_subject = b""
         self._batch_ns: list[int] = []
         self._counts: dict[str, int] = {}
         self._ack_ns = LatencyTally()
@@ -443,8 +443,8 @@ class PublishTally:
         self._batch_ns.append(at_ns - published_ns)
         if len(self._batch_ns) > _BATCH:
             self._sum_up()
-        if subject != self._stored_subject:
-            self._note_stored(subject)
+        if subject != self._answered_subject:
+            self._note_answered(subject)
         if copy is not None and copy.answer_ns is None:
             copy.answer_ns = at_ns
         if answer.error is not None:
@@ -458,9 +458,9 @@ class PublishTally:
         else:
             self._book.clock.stored(answer.stream, answer.seq, published_ns, at_ns)
 
-    def _note_stored(self, subject: bytes) -> None:
-        """Note that JetStream replies for this subject. Most calls repeat the subject before and change nothing."""
-        self._stored_subject = subject
+    def _note_answered(self, subject: bytes) -> None:
+        """Remember the first token of a subject for which JetStream replies."""
+        self._answered_subject = subject
         if len(self._book.subjects) < _MAX_FIRST_TOKENS:
             self._book.subjects.add(_first_token(subject))
 

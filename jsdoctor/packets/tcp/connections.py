@@ -22,7 +22,7 @@ from jsdoctor.packets.segment import (
     Segment,
     StreamObserver,
     addresses,
-    base,
+    connection_key,
     endpoints,
     full_place_text,
     is_of_any_interface,
@@ -247,9 +247,9 @@ class ConnectionTable:
             if not fresh:
                 if merge is None:
                     return state
-                return self._merged(self._pairs[base(key)], merge, CapturedPacket(segment, frame, at, block))
-            self._finish(self._pairs[base(key)])
-        primary = self._pairs.get(base(key))
+                return self._merged(self._pairs[connection_key(key)], merge, CapturedPacket(segment, frame, at, block))
+            self._finish(self._pairs[connection_key(key)])
+        primary = self._pairs.get(connection_key(key))
         if primary is not None and flags & (SYN | ACK) == SYN and primary.to_server.isn not in {-1, seq}:
             self._finish(primary)
             primary = None
@@ -301,7 +301,7 @@ class ConnectionTable:
 
     def _replay(self, waiting: list[CapturedPacket]) -> None:
         for packet in waiting:
-            primary = self._pairs.get(base(packet.segment[0]))
+            primary = self._pairs.get(connection_key(packet.segment[0]))
             state = self.states.get(packet.segment[0]) if primary is not None else self._open(packet)
             if state is None and primary is not None:
                 state = self._elsewhere(primary, packet)
@@ -317,7 +317,7 @@ class ConnectionTable:
         connection = CapturedConnection(self._capture, self.opened, client, server, midstream=not flags & SYN)
         to_server = State(connection.to_server, self._observer, self._noticed)
         to_client = State(connection.to_client, self._observer, self._noticed)
-        pair = self._pairs[base(key)] = Pair(connection, key, packet.at, to_server, to_client)
+        pair = self._pairs[connection_key(key)] = Pair(connection, key, packet.at, to_server, to_client)
         mine, other = (to_server, to_client) if from_client else (to_client, to_server)
         self.states[key], self.states[pair.keys[1]] = mine, other
         if self._observer is not None:
@@ -360,7 +360,7 @@ class ConnectionTable:
         pair.vantages = Vantages(pair.to_server, pair.to_client, place(pair.keys[0]))
 
     def _finish(self, pair: Pair) -> None:
-        del self._pairs[base(pair.keys[0])]
+        del self._pairs[connection_key(pair.keys[0])]
         for key in pair.keys:
             self.states.pop(key, None)
             self._merges.pop(key, None)

@@ -24,8 +24,8 @@ def settle(state: State, at: int) -> None:
         state.zero_until = at
 
 
-def flow(state: State, late: Reordering | None = None) -> Flow:
-    """All figures of one direction; `late` are those of reordering when they were taken elsewhere."""
+def flow(state: State, measured_reordering: Reordering | None = None) -> Flow:
+    """All figures of one direction. `measured_reordering`: of the place where it was measured, if there are several."""
     stuck_length, stuck_times, delivered_length = _stuck(state)
     return Flow(
         packets=state.packets,
@@ -39,7 +39,7 @@ def flow(state: State, late: Reordering | None = None) -> Flow:
         delivered_length=delivered_length,
         distinct_bytes=state.distinct_bytes,
         proof=_proof(state),
-        reordering=late or reordering(state),
+        reordering=measured_reordering or reordering(state),
         retransmission=_retransmission(state),
         duplicates=state.duplicates,
         duplicates_of_other_hop=state.duplicates_of_other_hop,

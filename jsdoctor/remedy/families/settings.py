@@ -375,6 +375,12 @@ class LowerWindow(_WindowUpdate):
     risk = step_risk = Risk.DISRUPTIVE
     effect = "ids that are older than the window are forgotten at once; a retry later than that is stored again"
 
+    def changes(self, target: Target, values: Values) -> list[Change]:
+        (window,) = super().changes(target, values)
+        if window.after >= (window.before or 0):
+            raise CannotPlanError(f"the window is {(window.before or 0) / _NS_PER_S:g} s: that would be no lower one")
+        return [window]
+
 
 class EnableDeduplication(_WindowUpdate):
     """Sets a duplicate window; it also drops sourced messages that share an id."""

@@ -86,9 +86,9 @@ def screen(view: ScreenView, height: int, options: RenderOptions) -> str:
     return page.text().removesuffix("\n")
 
 
-def text_height(height: int) -> int:
-    """How many lines of a text the screen shows at once."""
-    return max(height, _MIN_HEIGHT) - 4
+def text_height(view: ScreenView, height: int) -> int:
+    """How many lines of a text the screen shows at once, between its head and the line of keys."""
+    return max(max(height, _MIN_HEIGHT) - len(_head(view)) - 2, 1)
 
 
 def _head(view: ScreenView) -> list[Line]:

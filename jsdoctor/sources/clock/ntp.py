@@ -32,6 +32,9 @@ _MAX_PACKET_BYTES = 1024
 _FIELDS = set(NtpAnswer.__struct_fields__) - {"host", "sent"}
 
 
+_NO_RESULT = "no response in time, or its name could not be looked up"
+
+
 class _NoAnswerError(Exception):
     """No valid reply arrived; the message has the reason."""
 
@@ -46,9 +49,9 @@ async def ask_ntp(hosts: Sequence[NtpHost], timeout_s: float) -> CollectionResul
         # Not in the loop's own pool: at exit, that would wait for a name server that does not respond.
         threading.Thread(target=_answer_into, args=(future, loop, host, wait_s), daemon=True).start()
     if asking:
-        await asyncio.wait(asking, timeout=(_ATTEMPTS + 1) * wait_s)
+        await asyncio.wait(asking, timeout=2 * _ATTEMPTS * wait_s)
     for future, host in asking.items():
-        result = future.result() if future.done() else ntp_gap(host.text, "its name could not be looked up in time")
+        result = future.result() if future.done() else ntp_gap(host.text, _NO_RESULT)
         future.cancel()
         if isinstance(result, Gap):
             collection.gaps.append(result)

@@ -83,6 +83,7 @@ def _file_results(path: str, declared: FileDeclarations, *, named: bool) -> list
 
 
 def _read_text(path: ManifestPath) -> tuple[str | None, str]:
+    """The text and no problem, or None and why it cannot be read."""
     try:
         if path.path == STDIN:
             data = sys.stdin.buffer.read(MAX + 1)
@@ -94,7 +95,7 @@ def _read_text(path: ManifestPath) -> tuple[str | None, str]:
     if len(data) > MAX:
         return None, f"it is larger than {MAX >> 20} MiB"
     try:
-        # Servers do not start with a byte order mark, so that it is no mark to skip there.
+        # nats-server refuses a configuration that begins with a byte order mark: it is kept there, and reported.
         return data.decode("utf-8" if path.path.lower().endswith(CONF) else "utf-8-sig"), ""
     except UnicodeDecodeError:
         return None, "it is not text in UTF-8"
