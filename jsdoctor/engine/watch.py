@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jsdoctor.engine.comparison import is_undecided, outcome_of_read_subjects, was_judged
+from jsdoctor.model.finding import Severity
 from jsdoctor.model.report import Report, Result
 
 MAX_CHANGES = 500
@@ -27,22 +28,24 @@ class OpenFinding(msgspec.Struct, frozen=True):
     """A finding that is present. `judged` False: the last report did not show whether it still is.
 
     `appeared` is when it began by its evidence, else the time of the first report with it. `older`: that was the first
-    report of the watch, so the finding began before.
+    report of the watch, so the finding began before. `worst` is the highest severity that it has had.
     """
 
     result: Result
     appeared: datetime
+    worst: Severity
     judged: bool = True
     older: bool = False
 
 
 class FindingChange(msgspec.Struct, frozen=True):
-    """One finding that appeared, worsened or was resolved, when, and since when it had been there."""
+    """One finding that appeared, worsened or was resolved, when, since when it had been there, and how bad it was."""
 
     kind: ChangeKind
     result: Result
     at: datetime
     appeared: datetime
+    worst: Severity
 
 
 class Watch(msgspec.Struct, frozen=True):
@@ -63,7 +66,7 @@ def observe(watch: Watch, report: Report) -> tuple[Watch, tuple[FindingChange, .
     results = {result.fingerprint: result for result in report.failures()}
     now = {key: _still_open(watch, key, result, at) for key, result in results.items()}
     changes = [
-        FindingChange(kind, result, at, now[key].appeared)
+        FindingChange(kind, result, at, now[key].appeared, now[key].worst)
         for key, result in results.items()
         if (kind := _change(watch.open.get(key), result))
     ]
@@ -71,7 +74,7 @@ def observe(watch: Watch, report: Report) -> tuple[Watch, tuple[FindingChange, .
         if key in now:
             continue
         if _is_judged(report, before.result):
-            changes.append(FindingChange(ChangeKind.RESOLVED, before.result, at, before.appeared))
+            changes.append(FindingChange(ChangeKind.RESOLVED, before.result, at, before.appeared, before.worst))
         else:
             now[key] = replace(before, judged=False)
     remembered = (*watch.changes, *changes)[-MAX_CHANGES:] if watch.reports else ()
@@ -80,9 +83,10 @@ def observe(watch: Watch, report: Report) -> tuple[Watch, tuple[FindingChange, .
 
 def _still_open(watch: Watch, key: str, result: Result, at: datetime) -> OpenFinding:
     if before := watch.open.get(key):
-        return replace(before, result=result, judged=True)
+        worst = max(before.worst, result.severity, key=lambda severity: severity.rank)
+        return replace(before, result=result, worst=worst, judged=True)
     began = result.finding.first_seen
-    return OpenFinding(result, began or at, older=began is None and not watch.reports)
+    return OpenFinding(result, began or at, result.severity, older=began is None and not watch.reports)
 
 
 def _change(before: OpenFinding | None, result: Result) -> ChangeKind | None:

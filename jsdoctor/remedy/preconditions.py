@@ -147,7 +147,7 @@ def would_delete(target: Mapping[str, Any], info: Json) -> str:
         )
     except msgspec.ValidationError as error:
         return f"whether it would delete messages is not known: {error}"
-    shortens_age = config.max_age_ns > 0 and config.max_age_ns != stream.config.max_age_ns and not config.mirror
+    shortens_age = config.max_age_ns > 0 and config.max_age_ns != stream.config.max_age_ns
     if stream.state.messages and shortens_age and stream.state.first_ts is None:
         return "how old its messages are is not known, and those older than max_age would be deleted"
     deletions = tuple(of_change(config, stream))

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from jsdoctor.checks.declared.deletions import Deletion, lowers_subject_limit, of_change, of_filters
+from jsdoctor.model.jetstream import SourceConfig
 from jsdoctor.model.snapshot import Consumer, Stream
 from tests.checks.test_consumer_progress import RECORDED, SECOND_NS
 
@@ -50,6 +51,12 @@ def test_of_messages_older_than_the_new_age_an_even_pace_tells_how_many() -> Non
         40,
         exact=False,
     )
+
+
+def test_a_mirror_expires_by_its_own_age() -> None:
+    """Seen on 2.10.26, 2.12.8 and 2.15.1: the update empties it."""
+    mirror = stored({}, mirror=SourceConfig(name="ORIGIN"))
+    assert deleted(mirror, max_age_ns=10 * SECOND_NS).messages == 80
 
 
 @pytest.mark.parametrize(("age_s", "messages"), [(100, None), (99.9, 1), (20, 80), (19, 80)])

@@ -41,6 +41,16 @@ def test_a_finding_appears_once_and_is_resolved_once() -> None:
     ]
 
 
+def test_what_was_bad_at_any_time_is_resolved_as_such() -> None:
+    mild = reports.stuck(reports.consumer("billing"), severity=Severity.WARNING)
+    watch, changes = observe(Watch(), report(STUCK))
+    for seen in (report(mild), report()):
+        watch, changes = observe(watch, seen)
+    assert [(change.kind, change.result.severity, change.worst) for change in changes] == [
+        (ChangeKind.RESOLVED, Severity.WARNING, STUCK.severity)
+    ]
+
+
 def test_what_gets_worse_is_reported_and_what_gets_milder_is_not() -> None:
     mild = reports.stuck(reports.consumer("billing"), severity=Severity.WARNING)
     assert watched(report(mild), report(STUCK), report(mild)) == [

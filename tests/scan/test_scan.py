@@ -64,6 +64,9 @@ def house(shared_cluster: ClusterFactory, server_version: str) -> Cluster:
             await publish(client, "HOLES")
             for seq in (1, 2, 50, *range(100, 200), MESSAGES):
                 await api(client, "STREAM.MSG.DELETE.HOLES", {"seq": seq})
+            await add_stream(client, "HOLED", subjects=["HOLED.>"], retention="workqueue", allow_direct=True)
+            await publish(client, "HOLED")
+            await api(client, "STREAM.MSG.DELETE.HOLED", {"seq": MESSAGES - 9})
             await add_stream(client, "SEALED", subjects=["SEALED.>"])
             await publish(client, "SEALED")
             config = (await api(client, "STREAM.INFO.SEALED"))["config"]
@@ -145,12 +148,13 @@ def test_dates_are_those_of_the_server(house: Cluster) -> None:
 
 @pytest.mark.parametrize("server_version", NIGHTLY_UNLESS_DEFAULT)
 def test_only_the_newest_are_read(house: Cluster) -> None:
-    names = ("LIMITS", "WORK", "WORKD", "HOLES")
+    """The first of them is deleted in HOLED, which is read by DIRECT.GET."""
+    names = ("LIMITS", "WORK", "WORKD", "HOLES", "HOLED")
     by_name = stored(scan(house, *(ScanTarget(name, 10) for name in names)))
     for name in names:
         assert not by_name[name].whole
-        assert by_name[name].first_seq == MESSAGES - 9
-        assert by_name[name].messages == (9 if name == "HOLES" else 10)
+        assert by_name[name].first_seq == MESSAGES - (8 if name == "HOLED" else 9)
+        assert by_name[name].messages == (9 if name in ("HOLES", "HOLED") else 10)
 
 
 @pytest.mark.parametrize("server_version", NIGHTLY_UNLESS_DEFAULT)

@@ -130,15 +130,15 @@ def _witness_of(samples: Sequence[Sample]) -> Witness | None:
     return Witness(series.last, frozenset(accounts), frozenset(server.name for server in answered))
 
 
-def _backups(places: tuple[Path, ...]) -> dict[str, str]:
-    """The newest verified and unchanged backup of each stream, in the directories directly below these."""
-    backups: dict[str, str] = {}
+def _backups(places: tuple[Path, ...]) -> dict[tuple[str, str], str]:
+    """The newest verified and unchanged backup of each stream, by account and name, directly below these places."""
+    backups: dict[tuple[str, str], str] = {}
     metas = [meta for place in places for meta in place.glob(f"*/{META}")]
     for meta in sorted(metas, key=lambda path: path.stat().st_mtime):
         note = read_note(meta.parent)
         try:
             if note and sha256_of(data_file(meta.parent)) == note.sha256:
-                backups[note.stream] = str(meta.parent)
+                backups[note.account, note.stream] = str(meta.parent)
         except BackupProblem:
             continue
     return backups

@@ -43,8 +43,14 @@ def parse_remedy(text: str) -> Choice:
     return Choice(code.strip().upper(), action.strip(), values, subject.strip())
 
 
+_NAMES = {"group", "to", "into", "backup", "give_up", "unseen", "advisories"}
+"""Keys whose values are names, which may look like a number or a duration."""
+
+
 def _value(key: str, text: str) -> dict[str, Any]:
-    """A number, a duration in whole seconds with `_s` after its key, or else the text."""
+    """A number, a duration in whole seconds with `_s` after its key, or else the text, as names always are."""
+    if key in _NAMES:
+        return {key: text}
     try:
         return {key: int(text)}
     except ValueError:

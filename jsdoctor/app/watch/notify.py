@@ -6,7 +6,7 @@ import threading
 from collections import deque
 
 from jsdoctor.app.watch.request import Receiver
-from jsdoctor.app.watch.webhook import post_json
+from jsdoctor.app.watch.webhook import BodyProblem, post_json
 from jsdoctor.model.problems import Problem
 from jsdoctor.render.watch.notification import Notification, body
 from jsdoctor.render.watch.notification_format import NotificationFormat
@@ -22,6 +22,7 @@ class Notifier:
         self._waiting: dict[Receiver, deque[str]] = {receiver: deque(maxlen=_MAX_WAITING) for receiver in receivers}
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._posting = False
         self.problem = ""
 
     def send(self, notification: Notification) -> None:
@@ -33,7 +34,9 @@ class Notifier:
                     continue  # an older body waits, and a newer one without changes adds nothing
                 if text:
                     waiting.append(text)
-        if self._thread is None or not self._thread.is_alive():
+            starts = not self._posting
+            self._posting = True
+        if starts:
             self._thread = threading.Thread(target=self._post_all, name="notify", daemon=True)
             self._thread.start()
 
@@ -43,20 +46,31 @@ class Notifier:
             self._thread.join(timeout_s)
 
     def _post_all(self) -> None:
-        problems = [problem for receiver in self._waiting if (problem := self._post(receiver))]
-        self.problem = "; ".join(problems)
+        """Post until nothing waits, but for receivers that could not be reached."""
+        while True:
+            problems = {receiver: problem for receiver in self._waiting if (problem := self._post(receiver))}
+            self.problem = "; ".join(problems.values())
+            with self._lock:
+                if not any(waiting and receiver not in problems for receiver, waiting in self._waiting.items()):
+                    self._posting = False
+                    return
 
     def _post(self, receiver: Receiver) -> str:
-        """Post the queued bodies of one receiver. Returns the problem that stopped it, or an empty string."""
-        waiting = self._waiting[receiver]
+        """Post the queued bodies of one receiver. Returns the last problem, or an empty string.
+
+        A body that it refuses is discarded, so that it holds up no later one.
+        """
+        waiting, refused = self._waiting[receiver], ""
         while waiting:
             with self._lock:
                 text = waiting[0]
             try:
                 post_json(receiver.url, text)
+            except BodyProblem as problem:
+                refused = problem.message
             except Problem as problem:
                 return problem.message
             with self._lock:
                 if waiting and waiting[0] is text:
                     waiting.popleft()
-        return ""
+        return refused

@@ -151,13 +151,16 @@ class Session:
         )
 
     def notification(self, changes: tuple[FindingChange, ...]) -> Notification:
-        """The notification for receivers after a check: findings at or above the severity that fails a run."""
+        """The notification for receivers after a check: findings at or above the severity that fails a run.
+
+        Of what is resolved, those that were so bad at any time: receivers know of them.
+        """
         least = self._judging.fail_on.rank
         return Notification(
             deployment=self.deployment,
             at=self.report.finished if self.report else datetime.now(UTC),
             every_s=self._request.every_s,
-            changes=tuple(change for change in changes if change.result.severity.rank >= least),
+            changes=tuple(change for change in changes if change.worst.rank >= least),
             open=tuple(
                 (finding.result, finding.appeared)
                 for finding in self.watch.open.values()

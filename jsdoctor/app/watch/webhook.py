@@ -13,6 +13,14 @@ class WebhookProblem(Problem):
     """A receiver did not accept what was posted."""
 
 
+class BodyProblem(WebhookProblem):
+    """A receiver will not accept this body, however often it is posted."""
+
+
+_OTHER_THAN_THE_BODY = {401, 403, 404, 408, 429}
+"""Statuses of the 4xx that are about the address, the login or the pace."""
+
+
 def receiver_name(url: str) -> str:
     """Scheme, host and port alone: paths and queries of webhooks are secrets."""
     parsed = httpx2.URL(url)
@@ -32,4 +40,5 @@ def post_json(url: str, body: str) -> None:
     except (httpx2.HTTPError, OSError) as error:
         raise WebhookProblem(f"{name} was not reached: {type(error).__name__}", hint) from None
     if not httpx2.codes.is_success(status):
-        raise WebhookProblem(f"{name} refused the notification (HTTP {status})", hint)
+        is_body = httpx2.codes.is_client_error(status) and status not in _OTHER_THAN_THE_BODY
+        raise (BodyProblem if is_body else WebhookProblem)(f"{name} refused the notification (HTTP {status})", hint)

@@ -93,7 +93,7 @@ def _sizes(config: StreamConfig, stream: Stream) -> Iterator[Deletion]:
 
 def _age(config: StreamConfig, stream: Stream) -> Iterator[Deletion]:
     state, current = stream.state, stream.config
-    if not _lower(config.max_age_ns, current.max_age_ns) or state.first_ts is None or config.mirror:
+    if not _lower(config.max_age_ns, current.max_age_ns) or state.first_ts is None:
         return
     oldest_ns = int((stream.at - state.first_ts).total_seconds() * _NS_PER_S)
     if oldest_ns <= config.max_age_ns:

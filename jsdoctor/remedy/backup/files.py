@@ -36,11 +36,13 @@ _Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 62))]
 class BackupNote(msgspec.Struct, frozen=True, kw_only=True):
     """What jsdoctor notes beside a backup after it has verified that every message was readable and arrived.
 
-    `sha256` is that of the data file. `messages`, `first_seq` and `last_seq` are as the server counted them.
-    `consumers` has configuration, `delivered` and `ack_floor` of each durable one by name, right before the backup.
+    `account` owns the stream; empty if it was not known. `sha256` is that of the data file. `messages`, `first_seq` and
+    `last_seq` are as the server counted them. `consumers` has configuration, `delivered` and `ack_floor` of each
+    durable one by name, right before the backup.
     """
 
     stream: str
+    account: str = ""
     sha256: str
     messages: int
     first_seq: int
@@ -56,7 +58,7 @@ def stream_dir(parent: Path, stream: str, stamp: str) -> Path:
         directory.mkdir(mode=0o700)
     except OSError as error:
         raise BackupProblem(
-            f"cannot make {directory}: {error.strerror}", "name another place with --backup-dir"
+            f"cannot make {directory}: {error.strerror}", "keep the journal in another directory: --journal DIR/FILE"
         ) from None
     return directory
 

@@ -50,7 +50,7 @@ def former_backup(run: StepContext) -> tuple[Path, BackupNote]:
     problem: BackupProblem | None = None
     for note in reversed((*run.needed, *run.notes, *run.written)):
         if note.kind == TAKEN:
-            directory = Path(str(note.data["directory"]))
+            directory = place_of(run, note)
             try:
                 read_meta(directory)
                 return directory, require_verified(directory)
@@ -59,6 +59,12 @@ def former_backup(run: StepContext) -> tuple[Path, BackupNote]:
     raise StepRefusedError(
         f"no backup of the stream can be used: {problem}" if problem else "no backup was taken first"
     )
+
+
+def place_of(run: StepContext, note: JournalNote) -> Path:
+    """The directory of a backup: beside the journal, wherever the command runs."""
+    directory = Path(str(note.data["directory"]))
+    return directory if directory.is_absolute() else run.directory / directory.name
 
 
 async def not_covered(run: StepContext, stream: str, now: Json) -> str:

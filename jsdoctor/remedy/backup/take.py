@@ -74,7 +74,9 @@ def decoded(result: dict[str, Any]) -> LiveMessage:
     return LiveMessage(int(result["seq"]), date_ns(result["time"]), result["subject"].encode(), headers, payload)
 
 
-async def take(api: Api, stream: str, directory: Path, stalled_s: float = STALLED_S) -> BackupNote:
+async def take(
+    api: Api, stream: str, directory: Path, stalled_s: float = STALLED_S, *, account: str = ""
+) -> BackupNote:
     """Back up the stream and its consumers into the directory, which exists and is empty.
 
     Every message must be readable, every chunk must arrive, and no durable consumer may be left out. `backup.json` and
@@ -118,6 +120,7 @@ async def take(api: Api, stream: str, directory: Path, stalled_s: float = STALLE
     write_whole(directory / META, msgspec.json.format(msgspec.json.encode(kept), indent=2))
     note = BackupNote(
         stream=stream,
+        account=account,
         sha256=await asyncio.to_thread(sha256_of, path),
         **{key: int(meta["state"].get(key) or 0) for key in ("messages", "first_seq", "last_seq")},
         consumers=durables(consumers),

@@ -25,6 +25,7 @@ from jsdoctor.remedy.backup.former import (
     former_backup,
     is_putting_back,
     not_covered,
+    place_of,
     put_back,
     refusal,
     restore_whole,
@@ -58,13 +59,14 @@ async def back_up(run: StepContext, stream: str, *, again: bool = False) -> Json
     for note in () if again else reversed(run.notes):
         if note.kind == TAKEN:
             with suppress(BackupProblem):
-                return _backup_data(Path(note.data["directory"]), require_verified(Path(note.data["directory"])))
+                directory = place_of(run, note)
+                return _backup_data(directory, require_verified(directory))
     try:
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
         directory = stream_dir(run.directory, f"backup-{stream}", stamp)
         run.note(TAKEN, {"directory": str(directory)})
         run.say(f"backing stream {stream} up into {directory}")
-        return _backup_data(directory, await take(run.api, stream, directory))
+        return _backup_data(directory, await take(run.api, stream, directory, account=run.step.subject.account))
     except BackupProblem as problem:
         raise refusal(problem) from None
 
@@ -155,7 +157,7 @@ class Restore(Operation):
             raise CannotPlanError("it needs backup, for example backup=/var/backups/ORDERS")
         name = target.subject.name
         effect = f"stream {name} is deleted and made again from {directory}: what was stored after that backup is lost"
-        return (self.step(target, effect=effect, values={"backup": directory}),)
+        return (self.step(target, effect=effect, values={"backup": str(Path(directory).absolute())}),)
 
     def requests(self, step: Step, state: Json) -> tuple[Request, ...]:
         """STREAM.DELETE, then STREAM.RESTORE, whose content is read from the backup when it is sent."""
@@ -219,7 +221,10 @@ class Restore(Operation):
         """Wait for a stream that has a leader and the content of the backup."""
         if state.get("missing"):
             return "the stream is not there yet"
-        meta = read_meta(Path(str(step.values["backup"])))
+        try:
+            meta = read_meta(Path(str(step.values["backup"])))
+        except BackupProblem as problem:
+            raise refusal(problem) from None
         return "" if is_whole(state, meta) else f"the stream has {state['state']['messages']} messages so far"
 
     async def undo(self, run: StepContext, before: Json) -> None:

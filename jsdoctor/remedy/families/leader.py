@@ -77,9 +77,11 @@ class StreamStepDown(_StepDown):
     def of_stream(self, stream: Stream, target: Target, to: str) -> Step:
         """The step for one stream."""
         wanted = to if target.version[:2] >= _PLACEMENT_VERSION else ""
+        any_server = f"{self.effect}; which one, servers before 2.11 decide: it may be another than {to}"
         return self.step(
             target,
             action="stream.step_down",
+            effect=any_server if to and not wanted else self.effect,
             subject=Subject(kind="stream", name=stream.name, account=stream.account),
             values={"preferred": wanted} if wanted else {},
             base=_base_with_leader(stream.cluster, wanted),

@@ -237,7 +237,7 @@ class DeadLetters(Operation):
         target = (await api.ask(f"STREAM.INFO.{step.values['into']}"))["config"]
         wanted = step.values["seqs"] or await _recorded(api, step)
         left = [seq for seq in wanted if await _message(api, stream, seq)]
-        kept = [seq for seq in wanted if await _is_there(api, step, _subject(step, target, seq))]
+        kept = [seq for seq in wanted if await _is_kept(api, step, target, seq)]
         consumers = (await api.ask(f"STREAM.INFO.{stream}"))["state"].get("consumer_count", 0)
         return {**info, "into": target, "seqs": wanted, "left": left, "kept": kept, "consumer_count": consumers}
 
@@ -267,7 +267,9 @@ class DeadLetters(Operation):
             run.note("copying", {"seq": seq, "subject": subject})
             headers, payload = copy_of(message, stream, step.subject.name, str(step.values["into"]))
             refused = (await api.store(subject, payload, headers)).get("error")
-            if refused and refused.get("err_code") != _WRONG_LAST_SEQUENCE:  # that one: the copy is there already
+            if refused and refused.get("err_code") == _WRONG_LAST_SEQUENCE:  # something is there already: the copy
+                await _is_kept(api, step, before["into"], seq)
+            elif refused:
                 codes = refused.get("code", 0), refused.get("err_code", 0)
                 raise ApiError(subject, *codes, refused.get("description", ""))
         if step.values["move"]:
@@ -321,13 +323,24 @@ def _subject(step: Step, into: Json, seq: int) -> str:
     raise StepRefusedError(f"stream {into.get('name')} needs a subject such as dead.> to put them under")
 
 
-async def _is_there(api: Api, step: Step, subject: str) -> bool:
+async def _is_kept(api: Api, step: Step, into: Json, seq: int) -> bool:
+    """Whether a copy of this message is stored. Raises StepRefusedError where that of another one is in its place.
+
+    Sequences repeat after the stream was deleted and made again; the date of the message does not.
+    """
+    subject = _subject(step, into, seq)
     try:
-        await api.ask(f"STREAM.MSG.GET.{step.values['into']}", {"last_by_subj": subject})
+        reply = await api.ask(f"STREAM.MSG.GET.{step.values['into']}", {"last_by_subj": subject})
     except ApiError as error:
         if error.err_code in _NO_MESSAGE_CODES:
             return False
         raise
+    message = await _message(api, step.subject.stream, seq)
+    date = headers_of(decoded(reply["message"]).headers).get("Nats-Time-Stamp", "")
+    if message is not None and date and date != _date_text(message.date_ns):
+        raise StepRefusedError(
+            f"stream {step.values['into']} has another message of {date} as {subject}: move it first"
+        )
     return True
 
 
@@ -368,19 +381,22 @@ def _sequences(values: Values) -> tuple[int, ...]:
     return tuple(sorted(set(sequences)))
 
 
+def _date_text(date_ns: int) -> str:
+    seconds, rest_ns = divmod(date_ns, 1_000_000_000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest_ns:09d}Z"
+
+
 def copy_of(message: LiveMessage, stream: str, consumer: str, into: str) -> tuple[dict[str, str], bytes]:
     """Headers and payload of the copy. Its origin is in the headers that servers use for it (DIRECT.GET).
 
     The `Nats-Expected-…` headers ensure that it is stored in that stream, and once.
     """
     had = headers_of(message.headers)
-    seconds, rest_ns = divmod(message.date_ns, 1_000_000_000)
-    date = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     origin = {
         "Nats-Stream": stream,
         "Nats-Subject": message.subject.decode(errors="replace"),
         "Nats-Sequence": str(message.stream_seq),
-        "Nats-Time-Stamp": f"{date}.{rest_ns:09d}Z",
+        "Nats-Time-Stamp": _date_text(message.date_ns),
         "Jsdoctor-Consumer": consumer,
         "Nats-Expected-Stream": into,
         "Nats-Expected-Last-Subject-Sequence": "0",

@@ -154,7 +154,7 @@ def _agreed_losses(target: Target, values: Values) -> tuple[AssetLoss, ...]:
     agreed, unseen = _names(values, "give_up"), _names(values, "unseen")
     backups = values.get("backups") or {}
     asset_losses = tuple(
-        msgspec.structs.replace(loss, backup=backups.get(loss.subject.name, ""))
+        msgspec.structs.replace(loss, backup=backups.get((loss.subject.account, loss.subject.name), ""))
         if loss.subject.kind == "stream"
         else loss
         for loss in losses(name, series.last, [witness.snapshot for witness in witnesses])

@@ -207,9 +207,12 @@ class Recreate(PositionChange):
             changes = _starting_at(config, _first_wanted(values) if "seq" in values else _unacknowledged(target))
         start = next((int(change.after) for change in changes if change.key == "opt_start_seq"), 0)
         where = f"before message {start}" if changes else "at the beginning of the queue"
+        again = (
+            f"everything from message {start} on, also what was acknowledged," if changes else "what is unacknowledged"
+        )
         effect = (
             f"the consumer is deleted and made again {where}; pull clients that wait receive"
-            " `Consumer Deleted`, and what was delivered and not acknowledged comes once more"
+            f" `Consumer Deleted`, and {again} comes once more"
         )
         base = _base_of(target)
         return (self.step(target, effect=effect, changes=changes, values={"seq": start}, base=base),)

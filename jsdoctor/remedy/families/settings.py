@@ -39,6 +39,8 @@ _NS_PER_S = 1_000_000_000
 _NS_PER_MS = 1_000_000
 _MIN_WINDOW_NS = 100_000_000
 _COPIES_REPEATED_IDS = (2, 12, 8)
+_SHARE_OF_ROOM = 0.5
+"""Least share of max_bytes that max_msg_size may be set to: a smaller one refuses what the stream can hold."""
 
 BUCKET_FLAGS = {"max_bytes": "--max-bucket-size", "num_replicas": "--replicas"}
 """The flags of `nats kv edit` and `nats object edit`. A bucket has no setting for its number of messages."""
@@ -152,6 +154,13 @@ class ConfigurationUpdate(Operation):
         return changes_text(_own_and_other_differences(step, before, state)[0])
 
 
+def _require_higher(changes: Iterable[Change]) -> None:
+    """Raise CannotPlanError for a value that is no higher than the present one. Zero and less are no limit."""
+    for change in changes:
+        if (change.before or 0) <= 0 or change.after <= (change.before or 0):
+            raise CannotPlanError(f"{changes_text([change])} would be no higher limit")
+
+
 def _own_and_other_differences(step: Step, before: Json, state: Json) -> tuple[list[Change], list[Change]]:
     """What differs between two states: in the keys of the step, and in others."""
     keys = {change.key for change in step.changes}
@@ -256,9 +265,7 @@ class RaiseLimits(_Limits):
 
     def changes(self, target: Target, values: Values) -> list[Change]:
         changes = super().changes(target, values)
-        for setting in changes:
-            if 0 < setting.after < (setting.before or 0) or (setting.before or 0) <= 0:
-                raise CannotPlanError(f"{changes_text([setting])} would be no higher limit")
+        _require_higher(changes)
         return changes
 
 
@@ -268,6 +275,13 @@ class Bound(_LowersLimit):
     name, names = "stream.bound", ("max_msgs", "max_bytes")
     step_risk = Risk.DISRUPTIVE
     effect = "from this limit on the stream deletes its oldest messages, or refuses new ones (discard policy)"
+
+    def changes(self, target: Target, values: Values) -> list[Change]:
+        changes = super().changes(target, values)
+        for change in changes:
+            if (change.before or 0) > 0 or change.after <= 0:
+                raise CannotPlanError(f"{changes_text([change])} would set no limit where there was none")
+        return changes
 
     def commands(self, subject: Subject, values: Values) -> tuple[str, ...]:
         """How much may be deleted is for a person to decide: show the stream, and preview the edit."""
@@ -324,6 +338,8 @@ class SetReplicas(StreamUpdate):
     def plan(self, target: Target, values: Values) -> tuple[Step, ...]:
         (replicas,) = changes = self.changes(target, values)
         effect = f"the whole stream is copied until {replicas.after} servers hold it"
+        if replicas.after < (replicas.before or 1):
+            effect = f"it stays on {replicas.after} of {replicas.before} servers, the others delete their copies"
         return self.update_step(target, changes, effect=effect)
 
 
@@ -348,6 +364,13 @@ class LimitMessageSize(StreamUpdate):
     risk = step_risk = Risk.SAFE
     effect = "larger messages, which are dropped silently now, are refused with error 10054"
 
+    def changes(self, target: Target, values: Values) -> list[Change]:
+        (size,) = super().changes(target, values)
+        room = target.config.get("max_bytes") or 0
+        if room <= 0 or size.after < _SHARE_OF_ROOM * room:
+            raise CannotPlanError(f"{changes_text([size])} would refuse messages for which the stream has room")
+        return [size]
+
 
 class _WindowUpdate(StreamUpdate):
     names = ("duplicate_window_s",)
@@ -366,6 +389,12 @@ class RaiseWindow(_WindowUpdate):
     name = "stream.raise_duplicate_window"
     risk = step_risk = Risk.SAFE
     effect = "ids are remembered for longer: some 0.2 KB each, on every replica"
+
+    def changes(self, target: Target, values: Values) -> list[Change]:
+        (window,) = super().changes(target, values)
+        if window.after <= (window.before or 0):
+            raise CannotPlanError(f"the window is {(window.before or 0) / _NS_PER_S:g} s: that would be no higher one")
+        return [window]
 
 
 class LowerWindow(_WindowUpdate):
@@ -460,6 +489,11 @@ class RaiseMaxAckPending(ConsumerUpdate):
     effect = "more messages may be unacknowledged at the same time; after a crash as many more come twice"
     improvement = SERVED
 
+    def changes(self, target: Target, values: Values) -> list[Change]:
+        changes = super().changes(target, values)
+        _require_higher(changes)
+        return changes
+
 
 class RaiseAckWait(ConsumerUpdate):
     """Raises ack_wait, and the steps of a backoff, of which the server uses the first instead of `ack_wait`.
@@ -476,7 +510,11 @@ class RaiseAckWait(ConsumerUpdate):
         return self.edit(subject, self._waits(values), no_ack=False)
 
     def changes(self, target: Target, values: Values) -> list[Change]:
-        return [_change(target, key, after) for key, after in self._waits(values).items()]
+        changes = [_change(target, key, after) for key, after in self._waits(values).items()]
+        _require_higher(change for change in changes if change.key == "ack_wait")
+        if target.config.get("backoff") and not values.get("backoff_steps"):
+            raise CannotPlanError("the first step of its backoff takes the place of ack_wait: raise the steps")
+        return changes
 
     @staticmethod
     def _waits(values: Values) -> Json:
@@ -495,6 +533,11 @@ class RaiseInactiveThreshold(ConsumerUpdate):
     name, names = "consumer.raise_inactive_threshold", ("inactive_threshold_s",)
     risk = step_risk = Risk.SAFE
     effect = "the consumer and its position stay longer while its application is away"
+
+    def changes(self, target: Target, values: Values) -> list[Change]:
+        changes = super().changes(target, values)
+        _require_higher(changes)
+        return changes
 
 
 class SetMaxDeliver(ConsumerUpdate):
