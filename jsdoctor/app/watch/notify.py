@@ -34,7 +34,7 @@ class Notifier:
                     continue  # an older body waits, and a newer one without changes adds nothing
                 if text:
                     waiting.append(text)
-            starts = not self._posting
+            starts = not self._posting or self._thread is None or not self._thread.is_alive()
             self._posting = True
         if starts:
             self._thread = threading.Thread(target=self._post_all, name="notify", daemon=True)
