@@ -187,21 +187,24 @@ class ArchivedJetStream:
                 self._replies.gaps.append(unread(artifact, error))
 
     def _note_gaps(self) -> None:
+        """Note what the archive lacks: streams that servers count and it does not show, accounts, consumers."""
         gaps, has_accounts = self._replies.gaps, any(self._accounts.values())
         counts = {node: _stream_count(fields) for node, fields in self._jsz_fields.items()}
         if self._is_shown:
-            seen = Counter(node for node, _ in {(copy.node, copy.key) for copy in (*self._listed, *self._single)})
+            shown_streams = Counter(
+                node for node, _ in {(copy.node, copy.key) for copy in (*self._listed, *self._single)}
+            )
             for node, accounts in self._accounts.items():
-                seen[node] += sum(len(account.unread) for account in accounts)
-            gaps += fewer_streams(seen, counts)
+                shown_streams[node] += sum(len(account.unread) for account in accounts)
+            gaps.extend(fewer_streams(shown_streams, counts))
         elif not counts or any(counts.values()):
             gaps.append(no_streams(self._manifest))
         if not has_accounts:
             gaps.append(no_accounts())
-        judged = [copy for copy in self._listed if copy.key not in self._from_single]
-        judged += [copy for copy in self._single if copy.key in self._from_single]
-        if without := {copy.name for copy in judged if copy.is_leader and not copy.has_consumers}:
-            gaps.append(no_consumers(without))
+        used_copies = [copy for copy in self._listed if copy.key not in self._from_single]
+        used_copies += [copy for copy in self._single if copy.key in self._from_single]
+        if lacking_consumers := {copy.name for copy in used_copies if copy.is_leader and not copy.has_consumers}:
+            gaps.append(no_consumers(lacking_consumers))
 
 
 def _stream_count(fields: Fields) -> int:

@@ -233,7 +233,7 @@ def check(
     ] = None,
     listen: _MovedOption = None,
 ) -> None:
-    """Check a deployment; its help is CHECK_HELP, where lines can be kept as they are."""
+    """Check a deployment. `--help` prints CHECK_HELP instead."""
     from jsdoctor.cli.check_run import run_check
     from jsdoctor.cli.errors import guarded
 
@@ -252,7 +252,7 @@ def check(
 @app.command(cls=SectionedCommand, help=SERVE_HELP, context_settings=CONTEXT_SETTINGS)
 @takes(ListenRequest, *groups.EVIDENCE, groups.CHANGED, RuleRequest, groups.ACCEPTED, ConfigurationRequest)
 def serve(given: Given) -> None:
-    """Serve metrics; its help is SERVE_HELP, where lines can be kept as they are."""
+    """Serve metrics. `--help` prints SERVE_HELP instead."""
     from jsdoctor.cli.errors import guarded
 
     def work() -> ExitCode:
@@ -272,7 +272,7 @@ def audit(
         typer.Argument(metavar="PATH", help="Files, directories, globs, or URIs such as s3://BUCKET/logs."),
     ] = None,
 ) -> None:
-    """Audit logs; its help is AUDIT_HELP, where lines can be kept as they are."""
+    """Audit logs. `--help` prints AUDIT_HELP instead."""
     from jsdoctor.cli.check_run import run_check
     from jsdoctor.cli.errors import guarded
 
@@ -289,7 +289,7 @@ def compare(
     earlier: Annotated[Path, typer.Argument(metavar="EARLIER", dir_okay=False, help="The earlier report, JSON.")],
     later: Annotated[Path, typer.Argument(metavar="LATER", dir_okay=False, help="The later report, JSON.")],
 ) -> None:
-    """Compare two reports; its help is COMPARE_HELP, where lines can be kept as they are."""
+    """Compare two reports. `--help` prints COMPARE_HELP instead."""
     from jsdoctor.cli.errors import guarded
 
     def work() -> ExitCode:
@@ -312,7 +312,7 @@ def capture(
         bool, typer.Option("--report", help="Put the HTML report of a check into the bundle, as report.html.")
     ] = False,
 ) -> None:
-    """Capture a deployment; its help is CAPTURE_HELP, where lines can be kept as they are."""
+    """Capture a deployment. `--help` prints CAPTURE_HELP instead."""
     from jsdoctor.app.capture import CaptureRequest
     from jsdoctor.cli.capture_run import report_page, run_capture
     from jsdoctor.cli.errors import guarded
@@ -350,7 +350,7 @@ def diagnose(
         typer.Argument(metavar="[TEXT]...", help="Error text, or the symptom in your words; - for stdin."),
     ] = None,
 ) -> None:
-    """Diagnose a symptom; its help is DIAGNOSE_HELP, where lines can be kept as they are."""
+    """Diagnose a symptom. `--help` prints DIAGNOSE_HELP instead."""
     from jsdoctor.cli.errors import guarded
 
     def work() -> ExitCode:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -67,13 +68,23 @@ def write_output(text: str, path: Path | None) -> None:
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(unfinished).chmod(0o666 & ~mask)
+        Path(unfinished).chmod(_mode_of(path))
         Path(unfinished).replace(path)
     except OSError as error:
         Path(unfinished).unlink(missing_ok=True)
         raise UsageProblem(f"cannot write {path}: {error.strerror}", "choose another place with -o") from error
+    except BaseException:
+        Path(unfinished).unlink(missing_ok=True)
+        raise
+
+
+def _mode_of(path: Path) -> int:
+    """The permissions of a file that is replaced, else those of a new one."""
+    if path.exists():
+        return stat.S_IMODE(path.stat().st_mode)
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
 
 
 def append_step_summary(markdown: str) -> None:

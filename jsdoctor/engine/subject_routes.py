@@ -133,9 +133,14 @@ class SubjectRoutes:
                 yield from self._after_publish(route.after(step, names, subject), by_client=False)
 
 
+_OF_SERVERS = ("$JS.", "$JSC.", "$SYS.", "$NRG.")
+"""Subjects of servers themselves: what they map and import for every account is left out."""
+
+
 def _after_mappings(route: SubjectRoute, account: MappedAccount, where: str) -> Iterator[SubjectRoute]:
     """The routes after the mappings of an account. Of several whose sources overlap, any may apply."""
-    sources = [s for s in sorted(account.mappings) if not s.startswith("$") and subjects_overlap(s, route.subject)]
+    own = (source for source in sorted(account.mappings) if not source.startswith(_OF_SERVERS))
+    sources = [source for source in own if subjects_overlap(source, route.subject)]
     if not any(subject_contains(source, route.subject) for source in sources):
         yield route
     commons = [common_subject(source, route.subject) for source in sources]
@@ -152,7 +157,7 @@ def _after_mappings(route: SubjectRoute, account: MappedAccount, where: str) -> 
 
 def _imports(account: MappedAccount, kind: str) -> Iterator[Import]:
     """The imports of one kind, without those from the system account that every account has."""
-    return (each for each in account.imports if each.type == kind and not each.local_subject.startswith("$"))
+    return (each for each in account.imports if each.type == kind and not each.local_subject.startswith(_OF_SERVERS))
 
 
 def _applied(account: MappedAccount) -> bytes:

@@ -92,7 +92,8 @@ def _argo(spec: Tree, yaml: _Yaml) -> Iterator[ChartReference]:
     for source in sources:
         helm = source.get("helm") or source
         values = _optional(helm, "valuesObject") or _from_text(helm.get("values"), yaml)
-        values += [with_path(item.text("name"), item.get("value") or item) for item in _items(helm, "parameters")]
+        parameters = [(item.text("name"), item.get("value")) for item in _items(helm, "parameters")]
+        values += [with_path(name, value) for name, value in parameters if value is not None]
         partial = bool(_items(helm, "valueFiles")) or bool(_items(helm, "fileParameters"))
         yield ChartReference(
             source, source.text("chart"), source.text("repoURL"), source.text("targetRevision"), values, partial
@@ -116,10 +117,12 @@ def _controller(spec: Tree, yaml: _Yaml) -> ChartReference:
 
 def _helmfile(release: Tree) -> ChartReference:
     """A release of a helmfile: each of its values is an object or the name of a file."""
-    values = _items(release, "values")
+    values, settings = _items(release, "values"), _items(release, "set")
     inline = [value for value in values if isinstance(value.value, dict)]
-    inline += [with_path(item.text("name"), item.get("value") or item) for item in _items(release, "set")]
-    return ChartReference(release, release.text("chart"), "", _version(release), inline, len(values) > len(inline))
+    partial = len(inline) < len(values) or bool(_items(release, "secrets"))
+    partial = partial or any(item.get("value") is None for item in settings)
+    inline += [with_path(item.text("name"), value) for item in settings if (value := item.get("value")) is not None]
+    return ChartReference(release, release.text("chart"), "", _version(release), inline, partial)
 
 
 def _version(tree: Tree) -> str:

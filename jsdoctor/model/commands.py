@@ -11,7 +11,8 @@ _CHANGING = frozenset(
         *("pause", "resume", "reset", "unpin", "step-down", "balance", "peer-remove", "reload", "put", "del"),
     )
 )
-_CLUSTER_VERB = "cluster"
+_NESTED = ("cluster", "config", "account")
+"""Verbs of which the next word says what is done."""
 _FLAGS_WITHOUT_VALUE = ("--no-context", "--tlsfirst")
 
 
@@ -28,7 +29,7 @@ def changes_something(command: str) -> bool:
     verbs = [word for word in words[_end_of_global_flags(words) :] if not word.startswith("-")][1:3]
     if not verbs or words[0] != "nats":
         return False
-    return verbs[0] in _CHANGING or (verbs[0] == _CLUSTER_VERB and len(verbs) > 1 and verbs[1] in _CHANGING)
+    return verbs[0] in _CHANGING or (verbs[0] in _NESTED and len(verbs) > 1 and verbs[1] in _CHANGING)
 
 
 def _end_of_global_flags(words: Sequence[str]) -> int:

@@ -50,10 +50,14 @@ class Logins(msgspec.Struct, frozen=True):
         return tuple(dict.fromkeys(flag for login in self.each for flag in login.flags))
 
     def of_account(self, account: str) -> int | None:
-        """The place of the login of that account, or of any account for an empty name."""
+        """The place of a login of that account: one that is known to be, else the first whose account is not known.
+
+        Of any account for an empty name.
+        """
         plain = [(place, login) for place, login in enumerate(self.each) if not login.is_system]
-        places = (place for place, login in plain if not (account and login.accounts) or account in login.accounts)
-        return next(places, None)
+        known = (place for place, login in plain if not account or account in login.accounts)
+        unknown = (place for place, login in plain if not login.accounts)
+        return next(known, next(unknown, None))
 
     def of_system(self) -> int | None:
         """The place of the login of the system account."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -112,6 +113,8 @@ def param_value(unit: Unit, value: object) -> float | int:
         raise ValueError(f'{value!r} is not a duration; write it as text, for example "5s"')
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{value!r} is not a number")
+    if not math.isfinite(value):
+        raise ValueError(f"{value!r} is no finite number")
     if value < 0:
         raise ValueError(f"{value!r} is negative")
     if unit in (Unit.COUNT, Unit.BYTES) and not isinstance(value, int):

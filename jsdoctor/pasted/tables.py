@@ -15,6 +15,8 @@ _SIDE = re.compile(r"[│┃║|]")
 _GAP = re.compile(r"\s{2,}|\t")
 _CAPITALS = re.compile(r"^[A-Z][A-Z0-9 ()_%/-]*$")
 _MAX_COLUMNS = 60
+_MIN_COLUMNS = 3
+"""Two words in capitals with a gap between them are often a heading."""
 _MAX_ROWS = 20_000
 
 
@@ -131,7 +133,7 @@ def _header(line: str) -> list[tuple[int, str]]:
         offset = line.index(name, offset)
         result.append((offset, name.lower()))
         offset += len(name)
-    return result if 3 <= len(result) <= _MAX_COLUMNS else []
+    return result if _MIN_COLUMNS <= len(result) <= _MAX_COLUMNS else []
 
 
 def _row(line: str, header: list[tuple[int, str]]) -> TableRow | None:

@@ -71,11 +71,11 @@ class _Cleaner:
         return value
 
     def _text(self, text: str) -> str:
-        known = self._texts.get(text)
-        if known is None:
-            cleaned = scrub_line(text) if _may_hold_a_secret(text) else text
-            known = self._texts[text] = text if cleaned == text else cleaned
-        return text if known == text else known
+        """The text without secrets; the same object if it has none, as callers compare by identity."""
+        if text not in self._texts:
+            self._texts[text] = scrub_line(text) if _may_hold_a_secret(text) else text
+        cleaned = self._texts[text]
+        return text if cleaned == text else cleaned
 
     def _clean_once(self, value: Any, names: tuple[str, ...], with_changes: Any) -> Any:
         """Clean the fields of an object, once: it is known by its id, as objects live until the walk ends."""

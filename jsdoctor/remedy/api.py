@@ -110,7 +110,13 @@ class StepApis(msgspec.Struct, frozen=True):
         return bool(step.subject.account) and self._place(step.subject) is None
 
     def _place(self, subject: Subject) -> int | None:
-        return self.logins.of_account(subject.account) if subject.account else self.logins.of_system()
+        if not subject.account:
+            return self.logins.of_system()
+        place = self.logins.of_account(subject.account)
+        plain = [login for login in self.logins.each if not login.is_system]
+        if place is not None and len(plain) > 1 and not self.logins.each[place].accounts:
+            return None  # several logins, and which account this one is of is not known: nothing is written by a guess
+        return place
 
 
 class RetryLimit:

@@ -102,10 +102,17 @@ def of_text(text: str, is_log: IsLog) -> tuple[FileKind, ...]:
     return tuple(kinds)
 
 
-def _is_log(text: str, is_log: IsLog, dates: bool = True) -> bool:
-    """Whether its first lines have a server's line, one that a rule knows, or (`dates`) most begin with a time."""
-    lines = [line for line in islice(text.splitlines(), 4 * _MAX_READ_LINES) if line.strip()][:_MAX_READ_LINES]
+_MAX_LINES_WITH_BLANKS = 4 * _MAX_READ_LINES
+"""Of so many lines those that are not empty are read: logs in a paste have blank lines between theirs."""
+
+
+def _is_log(text: str, has_known_line: IsLog, dates: bool = True) -> bool:
+    """Whether it is a log: a rule knows a line of it, or a server wrote one of its first lines.
+
+    With `dates` also if most of its first lines begin with a time.
+    """
+    lines = [line for line in islice(text.splitlines(), _MAX_LINES_WITH_BLANKS) if line.strip()][:_MAX_READ_LINES]
     read = [read_line(line.encode(errors="replace"), _YEAR) for line in lines]
-    if any(line.server for line in read) or is_log(text):
+    if any(line.server for line in read) or has_known_line(text):
         return True
     return dates and sum(line.us is not None for line in read) * 2 > len(lines) > 0

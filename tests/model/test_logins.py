@@ -80,3 +80,10 @@ def test_a_login_that_is_missing_is_named(
 )
 def test_flags_of_logins_do_not_hide_what_a_command_does(command: str, changes: bool) -> None:
     assert changes_something(command) is changes
+
+
+def test_a_login_of_the_account_comes_before_one_whose_account_is_not_known() -> None:
+    assert Logins((UNNAMED, SHOP)).of_account("SHOP") == 1
+    assert Logins((UNNAMED, SHOP)).of_account("APP") == 0
+    assert Logins((SYS, SHOP)).of_account("APP") is None
+    assert Logins((SYS, SHOP)).of_account("") == 1

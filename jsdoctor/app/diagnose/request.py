@@ -69,7 +69,7 @@ def refuse_contradictions(request: DiagnoseRequest) -> None:
     if request.probe and not _publishable(request.probe):
         raise UsageProblem(
             f"--probe {request.probe!r} is no subject that an application publishes to",
-            "name one subject in full: no wildcards, no blanks, none of $JS and $SYS",
+            "name one subject in full: no wildcards, no blanks, none of servers or replies ($JS, $SYS, _INBOX)",
         )
     if request.offline and request.probe:
         raise UsageProblem("--offline opens no connection, --probe asks servers", "leave one of them away")
@@ -84,4 +84,4 @@ def _publishable(subject: str) -> bool:
     """Whether this is a subject without wildcards, and none that servers and clients use themselves."""
     tokens = subject.split(".")
     literal = all(token and token.isprintable() and not set(token) & set("*> ") for token in tokens)
-    return literal and tokens[0] not in ("$JS", "$SYS", "_INBOX")
+    return literal and tokens[0] not in ("$JS", "$JSC", "$NRG", "$SYS", "_INBOX")

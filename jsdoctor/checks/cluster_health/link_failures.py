@@ -83,9 +83,9 @@ def _description(kind: str, incident: LogIncident) -> str:
 
 
 def _peer(fields: Mapping[str, str], names: Mapping[str, str]) -> str:
-    """The other end of a link: its name or address by the connection, and the configured address if DNS lacks it.
+    """The other end of a link: `NAME (ADDRESS)`, else its address, or the configured host that DNS could not resolve.
 
-    `names`: those of the servers, from 2.12 on, by address.
+    `names` has the name of each address, which lines have from 2.12 on.
     """
     remote, address = fields.get("remote", ""), fields.get("address", "")
     if name := fields.get("peer") or names.get(remote):

@@ -27,8 +27,9 @@ def name_has_whitespace(servers: Servers | None, links: Links | None) -> Iterato
             words = " and ".join(f"its {kind} {name!r}" for kind, name in bad.items())
             yield failed(
                 server.subject,
-                f"{words} contains white space: tools that split lines at it take it for two names, and from 2.11 on a"
-                " server with a space in its name does not start, so an upgrade fails",
+                f"{words} {'contains' if len(bad) == 1 else 'contain'} white space: tools that split lines at it take"
+                " it for two names, and from 2.11 on a server with a space in its name does not start, so an upgrade"
+                " fails",
                 *(server.observed(kind, name) for kind, name in bad.items()),
             )
         elif server.varz is None or server.jetstream is None:

@@ -39,14 +39,14 @@ def pulls_at_limit(snapshots: SnapshotSeries, params: Params) -> Iterator[Findin
 
 def _finding(consumer: Consumer, waiting: int, severity: Severity | None, samples: int) -> Finding:
     limit = consumer.config.max_waiting
-    requests = counted(waiting, "pull request")
+    requests = f"{counted(waiting, 'pull request')} {'waits' if waiting == 1 else 'wait'}"
     refused = 'further ones get status 409 "Exceeded MaxWaiting"'
     if waiting < limit:
-        message = f"{requests} wait, and it takes {limit:,} (max_waiting): beyond that, {refused}"
+        message = f"{requests}, and it takes {limit:,} (max_waiting): beyond that, {refused}"
     elif severity is Severity.INFO:
-        message = f"{requests} wait, as many as it takes (max_waiting): normal for as many workers; {refused}"
+        message = f"{requests}, as many as it takes (max_waiting): normal for as many workers; {refused}"
     else:
-        message = f"{requests} wait, as many as it takes (max_waiting): {refused}, so some clients receive nothing"
+        message = f"{requests}, as many as it takes (max_waiting): {refused}, so some clients receive nothing"
     return failed(
         consumer.subject,
         message,

@@ -103,11 +103,13 @@ def _finding(stream: ScannedStream, window_ns: int, late: int, longest_ns: int) 
 
 
 def _remedy(stream: ScannedStream, enough_ns: int) -> dict[str, object]:
-    """The remedy: a longer window; for a copy, at its origins, as its own window had no effect."""
+    """The remedy: a longer window, if `max_age` allows one; for a copy, at its origins, as its own had no effect."""
     if stream.is_copy:
-        sources = tuple(source.name for source in stream.stream.config.sources)
-        return {"action": "stream.look_at_origins", "origins": sources}
-    return {"duplicate_window_s": max(enough_ns // NS_PER_S, 1), "no_ack": stream.stream.config.no_ack}
+        origins = tuple(origin.name for origin in stream.stream.config.origins)
+        return {"action": "stream.look_at_origins", "origins": origins}
+    if enough_ns // NS_PER_S * NS_PER_S <= stream.stream.config.duplicate_window_ns:
+        return {"action": "stream.inspect"}
+    return {"duplicate_window_s": enough_ns // NS_PER_S, "no_ack": stream.stream.config.no_ack}
 
 
 @check("dedupe_window.window_too_short_declared")

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.log_findings import finding_of, is_recent
 from jsdoctor.checks.logs.words import by_server, client_of
@@ -49,7 +51,17 @@ def connection_flood(
                 server, server.varz, _churn_per_s(histories.get(server.name), closed, params), closed, params
             ),
         ]
-        yield max(findings, key=lambda f: (f.severity or Severity.WARNING).rank) if findings else passed(server.subject)
+        yield _together(findings) if findings else passed(server.subject)
+
+
+def _together(findings: Sequence[Finding]) -> Finding:
+    """The worst of these findings on one server, with the messages and the evidence of the others."""
+    worst = max(findings, key=lambda finding: (finding.severity or Severity.WARNING).rank)
+    others = [finding for finding in findings if finding is not worst]
+    message = "; ".join((worst.message, *(other.message for other in others)))
+    seen = [observation for finding in (worst, *others) for observation in finding.evidence]
+    once = tuple(observation for place, observation in enumerate(seen) if observation not in seen[:place])
+    return replace(worst, message=message, evidence=once)
 
 
 def _full(server: Server, varz: Varz, closed: Sequence[ClientConnection], params: Params) -> Iterator[Finding]:

@@ -108,7 +108,7 @@ def _messages(stream: Stream, thresholds: Thresholds) -> Iterator[Breach]:
 
 
 def _subjects(stream: Stream, thresholds: Thresholds) -> Iterator[Breach]:
-    """Compare the number of subjects. Critical above warning is a ceiling, below it a floor; alone it is a ceiling."""
+    """Compare the number of subjects. Critical above warning, or alone, makes ceilings; else both are floors."""
     held, ceiling = stream.state.num_subjects, _is_ceiling(thresholds)
     for key, severity in (("subjects-critical", Severity.CRITICAL), ("subjects-warn", Severity.WARNING)):
         limit = thresholds.counts.get(key)

@@ -17,6 +17,7 @@ from jsdoctor.checks.registry import check
 from jsdoctor.checks.stream_limits.room import room
 from jsdoctor.checks.streams.limits import StreamLimitUse, refuses_when_full, storage_fills
 from jsdoctor.model.finding import Finding, Severity, failed, passed, shown, unknown
+from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import DeclaredStream, Manifests
 from jsdoctor.model.near_subjects import NearSubjects
@@ -27,7 +28,10 @@ from jsdoctor.model.trend import Trend
 from jsdoctor.model.wording import counted
 
 _MAX_NAMED = 3
-_JUDGED_FIELDS = ("discard", "subjects", "retention", "max_age", "max_bytes", "max_msgs", "max_msg_size")
+_JUDGED_FIELDS = (
+    *("discard", "subjects", "retention", "max_age", "max_bytes", "max_msgs", "max_msg_size"),
+    *("sealed", "allow_msg_ttl", "subject_delete_marker_ttl", "max_msgs_per_subject"),
+)
 
 
 @check("stream_limits.rejects_publishes")
@@ -184,11 +188,17 @@ def rejects_publishes_declared(manifests: Manifests) -> Iterator[Finding]:
             yield _finding(
                 stream, "max_msg_size", f"{text}: such publishes are refused (error 10077)", Severity.WARNING
             )
-        elif config.retention == "limits" and config.max_age_ns <= 0 and max(config.max_bytes, config.max_msgs) > 0:
+        elif max(config.max_bytes, config.max_msgs) > 0 and not _removes_messages(config):
             text = "once it is full every publish fails (error 10077), until messages are deleted: nothing expires"
             yield _finding(stream, "discard", f"{text}, and its discard policy is new", Severity.INFO)
         else:
             yield passed(stream.subject)
+
+
+def _removes_messages(config: StreamConfig) -> bool:
+    """Whether messages may leave a full stream by themselves, or be replaced."""
+    expire = config.max_age_ns > 0 or config.allow_msg_ttl
+    return config.retention != "limits" or expire or config.max_msgs_per_subject > 0
 
 
 def _finding(stream: DeclaredStream, field: str, text: str, severity: Severity | None) -> Finding:

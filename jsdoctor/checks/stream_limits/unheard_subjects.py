@@ -12,6 +12,8 @@ from jsdoctor.model.trend import StreamHistory, Trend
 
 _MAX_OF = 0.75
 _SHOWN_FILTERS = 5
+_LEAST_DROPPED = 10
+"""Fewer may be messages that arrived between the readings of the stream and of its consumers."""
 
 
 @check("stream_limits.unheard_subjects", compares_samples=True)
@@ -32,6 +34,9 @@ def unheard_subjects(snapshots: SnapshotSeries, trend: Trend | None) -> Iterator
         if history and dropped and not _read_together(history):
             reason = "its consumers were read over a shorter time than the stream, in which fewer messages arrived"
             yield unknown(stream.subject, reason, "run with a longer --interval, e.g. 10s")
+        elif history and dropped and _may_have_lost_pending(history):
+            reason = "limits or a purge removed messages that may have waited, which looks as if no filter matched them"
+            yield unknown(stream.subject, reason, "run again when its consumers keep up")
         elif unheard or dropped:
             yield _finding(stream, unheard, arrived, dropped)
         else:
@@ -54,7 +59,17 @@ def _dropped(history: StreamHistory) -> tuple[int, int]:
     arrived = last.state.last_seq - first.state.last_seq
     matched = sum(_position(consumer) - _position(before[consumer.name]) for consumer in last.consumers)
     dropped = arrived - max(matched, 0)
-    return arrived, dropped if dropped > max(arrived // 2, 10) else 0
+    return arrived, dropped if dropped > max(arrived // 2, _LEAST_DROPPED) else 0
+
+
+def _may_have_lost_pending(history: StreamHistory) -> bool:
+    """Whether messages that waited for a consumer were removed: the stream begins behind its last delivery."""
+    before = {consumer.name: consumer for consumer in history.first.consumers}
+    first_seq = history.last.state.first_seq
+    return any(
+        before[c.name].num_pending and first_seq > before[c.name].delivered.stream_seq + 1
+        for c in history.last.consumers
+    )
 
 
 def _read_together(history: StreamHistory) -> bool:

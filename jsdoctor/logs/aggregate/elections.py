@@ -77,16 +77,14 @@ def meta_leadership(seen: Sequence[Sighting], shift_us: Mapping[str, int]) -> Le
 
 
 def _first_lines(seen: list[tuple[int, Sighting]]) -> list[tuple[int, Sighting]]:
-    """The first line about each election."""
-    last: dict[str, int] = {}
-    latest = ""
+    """The first line about each election: others about the same leader follow within SAME_ELECTION_US of each other."""
+    last_us: dict[str, int] = {}
     kept = []
     for us, election in sorted(seen, key=lambda pair: (pair[0], _order(pair[1]))):
-        if latest != election.leader or us - last[election.leader] > SAME_ELECTION_US:
-            if election.leader not in last or us - last[election.leader] > SAME_ELECTION_US:
-                kept.append((us, election))
-            latest = election.leader
-        last[election.leader] = us
+        before_us = last_us.get(election.leader)
+        if before_us is None or us - before_us > SAME_ELECTION_US:
+            kept.append((us, election))
+        last_us[election.leader] = us
     return kept
 
 

@@ -344,13 +344,17 @@ def _by_slashes(block: bytes, raw: NDArray[np.uint8], starts: Ints) -> tuple[Int
 
 
 def _process_keys(
-    block: bytes, changes: list[int], at: Ints, stamps: Ints, keys: ProcessKeys
+    block: bytes, prefix_changes: list[int], line_starts: Ints, stamp_starts: Ints, keys: ProcessKeys
 ) -> tuple[list[ProcessKey | None], Ints]:
-    """Distinct process keys, and for each line the number of its own."""
-    numbers = np.empty(len(at), np.int64)
+    """The distinct processes, and for each line the number of its own.
+
+    A process is recognised by the text before the stamp; `prefix_changes` are the lines where that changes, the first
+    one included.
+    """
+    numbers = np.empty(len(line_starts), np.int64)
     names: dict[ProcessKey | None, int] = {}
-    for begin, end in pairwise([*changes, len(at)]):
-        key = keys.of(block[at[begin] : stamps[begin]])
+    for begin, end in pairwise([*prefix_changes, len(line_starts)]):
+        key = keys.of(block[line_starts[begin] : stamp_starts[begin]])
         numbers[begin:end] = names.setdefault(key, len(names))
     return list(names), numbers
 

@@ -459,7 +459,7 @@ class PublishTally:
             self._book.clock.stored(answer.stream, answer.seq, published_ns, at_ns)
 
     def _note_answered(self, subject: bytes) -> None:
-        """Remember the first token of a subject for which JetStream replies."""
+        """Note the first token of a subject that JetStream replied for, and the subject, so that it is noted once."""
         self._answered_subject = subject
         if len(self._book.subjects) < _MAX_FIRST_TOKENS:
             self._book.subjects.add(_first_token(subject))

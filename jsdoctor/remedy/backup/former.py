@@ -202,11 +202,13 @@ def refusal(problem: BackupProblem) -> StepRefusedError:
     return StepRefusedError(f"{problem}: {problem.hint}" if problem.hint else str(problem))
 
 
-def unlike(before: Json, now: Json) -> str:
+def state_difference(before: Json, now: Json) -> str:
     """What differs between two states of a stream with `consumers`, as text; empty if nothing does."""
-    if before.get("missing") or now.get("missing"):
-        presence = "it is there, and was not before" if before.get("missing") else "the stream is gone"
-        return "" if before.get("missing") and now.get("missing") else presence
+    was_missing, is_missing = bool(before.get("missing")), bool(now.get("missing"))
+    if was_missing and is_missing:
+        return ""
+    if was_missing or is_missing:
+        return "it is there, and was not before" if was_missing else "the stream is gone"
     if config := differences(before["config"], now["config"]):
         return changes_text(config)
     state = _state_difference(before["state"], now["state"], may_expire=may_lose(before["config"]))

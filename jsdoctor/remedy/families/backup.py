@@ -29,7 +29,7 @@ from jsdoctor.remedy.backup.former import (
     put_back,
     refusal,
     restore_whole,
-    unlike,
+    state_difference,
 )
 from jsdoctor.remedy.backup.restore import info_of, is_whole, restore_request
 from jsdoctor.remedy.backup.take import snapshot_request, take
@@ -246,7 +246,7 @@ class Restore(Operation):
 
     def not_undone(self, step: Step, before: Json, state: Json) -> str:
         """Configuration, messages and consumers as they were before."""
-        return unlike(before, state)
+        return state_difference(before, state)
 
 
 def _consumers_before(run: StepContext) -> Json | None:

@@ -9,7 +9,7 @@ from jsdoctor.model.plan import Json, Request, Step
 from jsdoctor.model.rule import Risk
 from jsdoctor.model.typed import decode_plain
 from jsdoctor.remedy.api import Api, ApiError
-from jsdoctor.remedy.backup.former import former_backup, is_putting_back, only_lacks, put_back, unlike
+from jsdoctor.remedy.backup.former import former_backup, is_putting_back, only_lacks, put_back, state_difference
 from jsdoctor.remedy.backup.take import LiveMessage, decoded, get_request, message_from
 from jsdoctor.remedy.operation import (
     Action,
@@ -161,7 +161,7 @@ class DeleteHead(Operation):
         await put_back(run, stream)
 
     def not_undone(self, step: Step, before: Json, state: Json) -> str:
-        return unlike(before, state)
+        return state_difference(before, state)
 
 
 class DeadLetters(Operation):

@@ -24,6 +24,10 @@ _TASK_BYTES = 4 << 20
 """Maximum size in bytes of small series that one task scans together: a task costs more than a small file."""
 
 
+_TASKS_EACH = 2
+"""A series larger than this part of a process's share is split, so that none waits for one large series at the end."""
+
+
 class _Task(NamedTuple):
     """Parts that one process scans. Those of `whole` series can be aggregated there."""
 
@@ -35,7 +39,7 @@ def run_in_processes(
     settings: ScanSettings, parts: Sequence[Part], processes: int, *, progress: Progress | None, scan: Scan
 ) -> LogEvidence:
     """Scan in several processes, which also aggregate small series; large ones are aggregated here."""
-    tasks = _plan_tasks(parts, share=sum(part.weight for part in parts) // (2 * processes))
+    tasks = _plan_tasks(parts, share=sum(part.weight for part in parts) // (_TASKS_EACH * processes))
     tasks.sort(key=lambda task: (-sum(part.weight for part in task.parts), task.parts[0].name, task.parts[0].start))
     rows_of_series: list[Row] = []
     pool = ProcessPoolExecutor(

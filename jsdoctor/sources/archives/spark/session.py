@@ -154,7 +154,7 @@ def open_spark(choice: SparkChoice) -> Iterator[Spark]:
     with tempfile.TemporaryDirectory(prefix="jsdoctor-spark-") as directory, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of pandas and pyspark, about each other
         place = Path(directory)
-        variables = {} if choice.remote else _variables(choice, place)
+        variables = {} if choice.remote else _environment_variables(choice, place)
         with _environment(variables), _interrupt_handler_restored():
             session = _session(choice, place)
             try:
@@ -178,9 +178,9 @@ def _require_libraries(choice: SparkChoice) -> None:
             ) from None
 
 
-def _variables(choice: SparkChoice, place: Path) -> dict[str, str]:
-    """The Java of the driver; and on this machine the Python of the workers, which is this one."""
-    variables = {"JAVA_HOME": str(find_java(os.environ, place))}
+def _environment_variables(choice: SparkChoice, directory: Path) -> dict[str, str]:
+    """JAVA_HOME for the driver; PYSPARK_PYTHON for the workers: as configured, else this Python if they run here."""
+    variables = {"JAVA_HOME": str(find_java(os.environ, directory))}
     python = choice.conf.get("spark.pyspark.python", sys.executable if choice.is_local else "")
     return variables | ({"PYSPARK_PYTHON": python} if python else {})
 
