@@ -23,6 +23,16 @@ def was_judged(rule: Outcome | None, unknown: Collection[Subject], subject: Subj
     return rule is not None and rule not in _NOT_JUDGED and not set(unknown) & set(_holders(subject))
 
 
+_SOME_SERVER = Subject(kind="server")
+"""A server of which only the address is known: any of those that were seen before."""
+
+
+def unread_subjects(missing: Iterable[Subject]) -> Iterable[Subject]:
+    """What requested evidence is missing for. A server that gave only its address may be any of them."""
+    for subject in missing:
+        yield _SOME_SERVER if subject.kind == "server" and "://" in subject.name else subject
+
+
 def outcome_of_read_subjects(outcome: Outcome, subjects: Mapping[Outcome, int]) -> Outcome:
     """The outcome of a rule for the subjects that were read. `subjects`: how many of them ended in each outcome.
 
@@ -43,7 +53,11 @@ def is_undecided(outcome: Outcome) -> bool:
 
 
 def _holders(subject: Subject) -> tuple[Subject, ...]:
-    """A subject, its stream, its account and the cluster: where one of these is unseen, so is the subject."""
+    """A subject, its stream, its account and the cluster: where one of these is unseen, so is the subject. A server may
+    be the one that gave only its address.
+    """
+    if subject.kind == "server":
+        return (subject, _SOME_SERVER, Subject(kind="cluster"))
     stream = Subject(kind="stream", name=subject.stream, account=subject.account) if subject.stream else subject
     account = Subject(kind="account", name=subject.account) if subject.account else subject
     return (subject, stream, account, Subject(kind="cluster"))
@@ -136,7 +150,7 @@ def _has_judged(report: SavedReport, result: SavedResult) -> bool:
 
 def _unjudged_subjects(report: SavedReport, code: str) -> Iterable[Subject]:
     yield from (result.subject for result in report.results if result.code == code and is_undecided(result.outcome))
-    yield from (gap.subject for gap in report.gaps if gap.requested)
+    yield from unread_subjects(gap.subject for gap in report.gaps if gap.requested)
 
 
 def _order(finding: ComparedFinding) -> tuple[int, int, str, str]:

@@ -8,7 +8,7 @@ from enum import StrEnum
 import msgspec
 from msgspec.structs import replace
 
-from jsdoctor.engine.comparison import is_undecided, outcome_of_read_subjects, was_judged
+from jsdoctor.engine.comparison import is_undecided, outcome_of_read_subjects, unread_subjects, was_judged
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.report import Report, Result
 
@@ -63,7 +63,7 @@ def observe(watch: Watch, report: Report) -> tuple[Watch, tuple[FindingChange, .
     whose rule could not be evaluated, or whose subject was not seen, is not resolved: it stays open, `judged` False.
     """
     at = report.finished
-    results = {result.fingerprint: result for result in report.failures()}
+    results = _worst_by_fingerprint(report)
     now = {key: _still_open(watch, key, result, at) for key, result in results.items()}
     changes = [
         FindingChange(kind, result, at, now[key].appeared, now[key].worst)
@@ -79,6 +79,15 @@ def observe(watch: Watch, report: Report) -> tuple[Watch, tuple[FindingChange, .
             now[key] = replace(before, judged=False)
     remembered = (*watch.changes, *changes)[-MAX_CHANGES:] if watch.reports else ()
     return Watch(now, remembered, watch.reports + 1), tuple(changes)
+
+
+def _worst_by_fingerprint(report: Report) -> dict[str, Result]:
+    worst: dict[str, Result] = {}
+    for result in report.failures():
+        before = worst.get(result.fingerprint)
+        if before is None or result.severity.rank >= before.severity.rank:
+            worst[result.fingerprint] = result
+    return worst
 
 
 def _still_open(watch: Watch, key: str, result: Result, at: datetime) -> OpenFinding:
@@ -101,4 +110,5 @@ def _is_judged(report: Report, earlier: Result) -> bool:
     verdicts = (verdict for verdict in report.verdicts if verdict.rule.code == code)
     rule = next((outcome_of_read_subjects(verdict.outcome, verdict.subjects) for verdict in verdicts), None)
     undecided = {r.finding.subject for r in report.results if r.rule.code == code and is_undecided(r.finding.outcome)}
-    return was_judged(rule, undecided | {gap.subject for gap in report.gaps if gap.requested}, subject)
+    missing = unread_subjects(gap.subject for gap in report.gaps if gap.requested)
+    return was_judged(rule, undecided.union(missing), subject)

@@ -68,6 +68,10 @@ _REAL += rb"|(?:yes|no|true|false|null|none|on|off)\b)(?:(?<=[\"'=])|(?![a-z]{1,
 _VALUE = rb"(?:(?<=\")[^\"\\]+|(?<=')[^'\\]+|[^\s\"',;\\&]+)"
 _OPAQUE = rb"(?![a-z]{1,9}(?![^\s,.;:)]))(?![A-Z_]+(?![^\s,.;:)]))(?![<$\[{(.])"
 """Not a word of a sentence, not the name of a value as in `--token TOKEN`."""
+_PARTS_OF_OPTIONS = b"token pass secret seed jwt api-key auth"
+_OPTION = rb"(?i:(?<![\w-])--?(?:[a-z]+-)*(?:token|password|passwd|pass|secret|seed|jwt|api-key|auth))"
+_ARGUMENT = rb"[ =]+\\?[\"']?|\s+(?!-\s)|\\?[\"']\s*,\s*\\?[\"'](?!-)|[\"']?[ \t]*\r?\n[ \t]*-[ \t]+[\"']?(?!-)"
+"""What is between an option and its value in a command, in an array, and in a list of YAML."""
 
 
 class _Form(NamedTuple):
@@ -94,7 +98,7 @@ _BESIDE_A_NAME = (
         b"cred",
         rb"((?i:(?<![a-z0-9_.-])(?:[a-z0-9_.-]*[_.-])?(?:credentials?|creds)" + _EQ + rb"))" + _REAL + _OPAQUE + _VALUE,
     ),
-    _form(b"--", rb"((?i:--(?:[a-z]+-)*(?:token|password|passwd|pass|secret|seed|jwt|api-key)\s+))" + _OPAQUE + _VALUE),
+    _form(_PARTS_OF_OPTIONS, rb"(" + _OPTION + rb"(?:" + _ARGUMENT + rb"))" + _OPAQUE + _VALUE),
     _form(b"pass", rb"((?i:\b(?:password|passwd|passphrase)\s+))(?=\S*[A-Za-z])(?=\S*\d)[^\s\"',;\\]{8,}"),
     _form(
         b"value",

@@ -5,7 +5,7 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from jsdoctor.engine.watch import MAX_CHANGES, ChangeKind, FindingChange, Watch, observe
-from jsdoctor.model.finding import CLUSTER, Outcome, Severity
+from jsdoctor.model.finding import CLUSTER, Outcome, Severity, Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.report import Report, Result, RuleVerdict
 from tests.render import reports
@@ -105,3 +105,19 @@ def test_only_the_newest_changes_are_remembered() -> None:
     assert watch.changes[-2:] == last
     assert last[0].kind is ChangeKind.RESOLVED
     assert last[0].at - last[0].appeared == timedelta(seconds=1)
+
+
+def test_of_two_findings_with_one_fingerprint_the_worst_counts() -> None:
+    mild = reports.stuck(reports.consumer("billing"), severity=Severity.WARNING)
+    watch, _ = observe(Watch(), report(STUCK, mild))
+    assert [finding.result.severity for finding in watch.open.values()] == [STUCK.severity]
+
+
+def test_a_server_that_gave_only_its_address_may_be_any_server() -> None:
+    of_server = reports.stuck(Subject(kind="server", name="n1"))
+    silent = Gap("endpoint", Subject(kind="server", name="http://127.0.0.1:8222"), "no response", "start it")
+    assert watched(report(of_server), report(ANOTHER, gaps=(silent,)), report(ANOTHER)) == [
+        [("appeared", "n1")],
+        [("appeared", "shipping")],
+        [("resolved", "n1")],
+    ]

@@ -7,7 +7,7 @@ From logs: groups that elected again and again within ten minutes, more often th
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from itertools import pairwise
@@ -19,6 +19,7 @@ from jsdoctor.checks.logs.bursts import WINDOW_US, bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.logs.words import zoned
 from jsdoctor.checks.registry import check
+from jsdoctor.checks.servers.health import started_at
 from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, failed, passed, suspected, unknown
 from jsdoctor.model.jetstream import Cluster
 from jsdoctor.model.log import Leadership, LogEvidence
@@ -178,8 +179,14 @@ def _average_finding(asset: Asset, elections: Elections, params: Params) -> Find
 
 
 @check("cluster_health.leader_changes", compares_samples=True)
-def leader_changes(trend: Trend, groups: RaftGroups | None, params: Params) -> Iterator[Finding]:
-    """Count changes of leader between samples, which every login can read. Each pair of samples shows one at most."""
+def leader_changes(
+    trend: Trend, groups: RaftGroups | None, servers: Servers | None, params: Params
+) -> Iterator[Finding]:
+    """Count changes of leader between samples, which every login can read. Each pair of samples shows one at most.
+
+    Servers that started meanwhile explain some, where servers were seen.
+    """
+    started = {server.name: at for server in (servers.servers if servers else ()) if (at := started_at(server))}
     most, window_ns = params.integer("elections"), params.integer("window")
     clustered = [history for history in histories_of(trend) if history.last.cluster and history.last.cluster.replicas]
     if not clustered:
@@ -194,7 +201,8 @@ def leader_changes(trend: Trend, groups: RaftGroups | None, params: Params) -> I
     for history in clustered:
         clusters = [reading.cluster for reading in history.readings]
         changes = [pair for pair in pairwise(clusters) if _changed(*pair)]
-        if len(changes) * min(1.0, window_ns / (history.elapsed_s * 1e9)) < most:
+        allowed = most + _PER_RESTART * _restarted_among(clusters, started, history.first.at)
+        if len(changes) * min(1.0, window_ns / (history.elapsed_s * 1e9)) < allowed:
             yield passed(history.last.subject)
             continue
         leaders = [cluster.leader for cluster in clusters if cluster]
@@ -203,8 +211,15 @@ def leader_changes(trend: Trend, groups: RaftGroups | None, params: Params) -> I
             f"{counted(len(changes), 'change')} of leader in {span(int(history.elapsed_s * 1e9))}: "
             "while there is none, nothing is stored or delivered",
             history.last.observed("cluster.leader", " -> ".join(leaders)),
-            measured=(len(changes), most, "count"),
+            measured=(len(changes), allowed, "count"),
         )
+
+
+def _restarted_among(clusters: Sequence[Cluster | None], started: Mapping[str, datetime], since: datetime) -> int:
+    """How many members of a group have started since the first sample."""
+    seen = [cluster for cluster in clusters if cluster]
+    members = {name for cluster in seen for name in (cluster.leader, *(peer.name for peer in cluster.replicas))}
+    return sum(started[name] > since for name in members if name in started)
 
 
 def _changed(before: Cluster | None, after: Cluster | None) -> bool:

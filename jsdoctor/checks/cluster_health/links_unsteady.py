@@ -162,13 +162,19 @@ def _breaks(
     since = readings[-1].at - timedelta(microseconds=params.integer("recent") / 1000)
     seen, breaks = [_newest(reading) for reading in readings], {}
     for link in sorted({link for item in seen for link in item}):
-        those = [item[link] for item in seen if link in item]
-        now = those[-1]
-        starts = sorted(item.start for item in those if item.process == now.process)
+        those = [(place, item[link]) for place, item in enumerate(seen) if link in item]
+        now = those[-1][1]
+        # Of the newest process of the remote server only: while it was stopped, it had no link.
+        own = [(place, item) for place, item in those if item.process == now.process]
+        replaced = len({item.process for _, item in those}) > 1
+        starts = sorted(item.start for _, item in own)
         settled = [moment for item in (server, known.get(now.remote)) if (moment := _settled_at(item, params))]
-        made = [start for start in starts if start > max((since, *settled))]
+        first = own[0][1].start if replaced else None
+        made = [start for start in starts if start > max((since, *settled)) and start != first]
         apart = [*made[:1], *(item for before, item in pairwise(made) if item - before > _POOL_INTERVAL)]
-        breaks[link] = _Breaks(tuple(apart), len(seen) - len(those))
+        is_stopped = replaced or (now.remote and now.remote not in known)
+        end = own[-1][0] + 1 if is_stopped else len(seen)
+        breaks[link] = _Breaks(tuple(apart), end - own[0][0] - len(own))
     return breaks
 
 

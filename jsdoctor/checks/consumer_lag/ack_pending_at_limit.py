@@ -37,7 +37,7 @@ def ack_pending_at_limit(snapshots: SnapshotSeries, trend: Trend | None, params:
     seen = histories(trend)
     for _, consumer in snapshots.last.led_consumers():
         limit = consumer.config.max_ack_pending
-        if limit <= 0 or consumer.config.ack_policy == "none" or consumer.paused:
+        if limit <= 0 or consumer.config.ack_policy in _NOT_OF_WORKERS or consumer.paused:
             continue
         used = consumer.num_ack_pending / limit
         if used < warn_at or consumer.num_pending == 0:
@@ -56,6 +56,9 @@ def ack_pending_at_limit(snapshots: SnapshotSeries, trend: Trend | None, params:
             yield _finding(consumer, used, fail_at if at_limit else warn_at, held, at_limit)
 
 
+_NOT_OF_WORKERS = ("none", "flow_control")
+"""Nothing is acknowledged, or a stream that copies does it: its window is full whenever it catches up."""
+
 _SERIAL = 1
 """The `max_ack_pending` that means strict order, one message after the other: a higher one would break that."""
 
@@ -64,19 +67,20 @@ _DELIVERIES = 2
 
 
 class _HeldPlaces(NamedTuple):
-    """Why messages keep their places (empty: they do not), and for how long."""
+    """Why messages keep their places (empty: they do not), for how long, and whether the same come `again`."""
 
     why: str
     for_ns: int
+    again: bool = False
 
 
 def _held(consumer: Consumer, history: ConsumerHistory | None, at_limit: bool) -> _HeldPlaces | None:
     """Whether and why messages keep their places; None if that is unknown."""
     patience = patience_ns(consumer)
     unacknowledged, quiet = unacknowledged_ns(consumer), quiet_ns(consumer)
-    if consumer.num_redelivered >= consumer.num_ack_pending and (unacknowledged or 0) > _DELIVERIES * patience:
+    if _all_came_again(consumer, history) and (unacknowledged or 0) > _DELIVERIES * patience:
         idle = unacknowledged or 0
-        return _HeldPlaces(f"came more than once and none was acknowledged for {elapsed(idle)}", idle)
+        return _HeldPlaces(f"came more than once and none was acknowledged for {elapsed(idle)}", idle, again=True)
     if not at_limit or (history and moved(history)):
         return _HeldPlaces("", 0)
     if history and still_ns(history) > patience:
@@ -84,6 +88,22 @@ def _held(consumer: Consumer, history: ConsumerHistory | None, at_limit: bool) -
     if quiet is None:
         return None
     return _HeldPlaces(f"have been unacknowledged for {elapsed(quiet)}" if quiet > patience else "", quiet)
+
+
+def _all_came_again(consumer: Consumer, history: ConsumerHistory | None) -> bool:
+    """Whether every unacknowledged message was delivered more than once.
+
+    With `max_deliver`, `num_redelivered` also counts messages that the server no longer delivers (server: consumer.go
+    `notifyDeliveryExceeded`): then only redeliveries between the samples, with nothing new among them, show it.
+    """
+    if consumer.num_redelivered < consumer.num_ack_pending:
+        return False
+    if consumer.config.max_deliver <= 0:
+        return True
+    if history is None:
+        return False
+    before, now = history.first.delivered, consumer.delivered
+    return before.stream_seq == now.stream_seq and before.consumer_seq < now.consumer_seq
 
 
 def _full_within_ack_wait(
@@ -135,7 +155,7 @@ def _finding(consumer: Consumer, used: float, threshold: float, held: _HeldPlace
         severity=None if at_limit and not _no_worker_requests(consumer) else Severity.WARNING,
         measured=(used, threshold, "ratio"),
         between=(consumer.at - timedelta(microseconds=held.for_ns // 1000), None),
-        advice=_advice(consumer),
+        advice=_advice(consumer, held.again),
     )
 
 
@@ -145,13 +165,14 @@ def _requested(consumer: Consumer) -> str:
     return "" if consumer.num_waiting else " and no worker requests more"
 
 
-def _advice(consumer: Consumer) -> str:
+def _advice(consumer: Consumer, same_again: bool) -> str:
     """Advice by what holds the places. More places would fill up as well, as nothing is acknowledged."""
     again = f"what they hold comes again after {span(patience_ns(consumer))}"
-    if consumer.num_redelivered >= consumer.num_ack_pending:
+    if same_again:
+        end = "" if consumer.config.max_deliver > 0 else ", or set max_deliver, which ends that"
         return (
             "Look at why the workers acknowledge none of these messages: the same ones come again and again. Correct "
-            "the handler, or set max_deliver, which ends that."
+            f"the handler{end}."
         )
     if consumer.config.is_push:
         return f"Look at the subscriber: restart it if it hangs or is gone; {again}."

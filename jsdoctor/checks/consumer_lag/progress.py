@@ -351,14 +351,15 @@ def _losses(history: ConsumerHistory, stream: Stream) -> Iterator[LossForecast]:
     if config.discard != "old" or falling <= 0 or falling < _MIN_SHARE * arriving:
         return
     size = stream.state.bytes / stream.state.messages
+    held = min(behind, _held_behind(stream, history.last))
     for limit, room in (("max_msgs", config.max_msgs), ("max_bytes", config.max_bytes / max(size, 1.0))):
         if room <= 0:
             continue
-        left = max(0.0, room - behind)
+        left = max(0.0, room - held)
         whence = f" ({config.max_bytes:,} bytes at {size:,.0f} each)" if limit == "max_bytes" else ""
         fits = counted(round(room), "message")
-        how = f"{limit} leaves room for {fits}{whence}, {behind:,} are behind it: {left:,.0f} left"
-        yield LossForecast(limit, left / falling, min(1.0, behind / room), f"{how}, {falling:,.1f} fewer each second")
+        how = f"{limit} leaves room for {fits}{whence}, {held:,} are behind it: {left:,.0f} left"
+        yield LossForecast(limit, left / falling, min(1.0, held / room), f"{how}, {falling:,.1f} fewer each second")
 
 
 def _by_age(history: ConsumerHistory, stream: Stream) -> Iterator[LossForecast]:
@@ -392,6 +393,13 @@ def _next_at_s(stream: Stream, consumer: Consumer) -> float | None:
 def _behind(stream: Stream, consumer: Consumer) -> int:
     """How many sequences of the stream are past the consumer's position, those that it filters out included."""
     return max(0, stream.state.last_seq - consumer.delivered.stream_seq)
+
+
+def _held_behind(stream: Stream, consumer: Consumer) -> int:
+    """At most how many stored messages are past the consumer's position; sequences of removed ones are none."""
+    if consumer.config.filters:
+        return stream.state.messages
+    return min(stream.state.messages, consumer.num_pending)
 
 
 def _span(seconds: float) -> str:

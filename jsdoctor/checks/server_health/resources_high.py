@@ -163,7 +163,10 @@ def _outlier(server: Server, servers: Servers, params: Params) -> Iterator[Findi
 
 
 def _ratio_to_mean(server: Server, sample: Sequence[Server]) -> float:
-    sizes = {other.name: other.varz.mem for other in sample if other.varz and other.cluster == server.cluster}
+    cluster = cluster_of(server)
+    if not cluster:
+        return 0.0
+    sizes = {other.name: other.varz.mem for other in sample if other.varz and cluster_of(other) == cluster}
     if len(sizes) < _MIN_SERVERS or not sizes.get(server.name):
         return 0.0
     return sizes[server.name] / (fsum(sizes.values()) / len(sizes))

@@ -37,14 +37,16 @@ def unbounded(snapshots: SnapshotSeries, servers: Servers | None, params: Params
             free = free_bytes(stream, servers)
             yield _bounded(stream, earlier.get(stream.key), params.integer("new_subjects"), free, horizon_ns)
             continue
-        left_ns = fills_server_in_ns(stream, servers, min_history_ns)
+        # Messages with a time to live leave it: what it holds and its age are not its growth.
+        own_ttl = stream.config.allow_msg_ttl
+        left_ns = None if own_ttl else fills_server_in_ns(stream, servers, min_history_ns)
         soon = left_ns is not None and left_ns < horizon_ns
-        mild = Severity.INFO if stream.is_object_store else None
+        mild = Severity.INFO if stream.is_object_store or own_ttl else None
         yield failed(
             stream.subject,
             "nothing limits this stream: no max_age, max_bytes or max_msgs"
             + (f", at its average rate it fills its server in {span(left_ns)}" if left_ns and soon else "")
-            + ("; it keeps every object until it is deleted" if mild else "; it keeps every message forever"),
+            + _kept_for(stream.is_object_store, own_ttl),
             stream.observed("config.max_age", stream.config.max_age_ns),
             *shown(stream, "config.max_bytes", "config.max_msgs"),
             severity=Severity.ERROR if soon else mild,
@@ -112,15 +114,20 @@ def unbounded_declared(manifests: Manifests) -> Iterator[Finding]:
         elif has_bound(config):
             yield passed(stream.subject)
         else:
-            bucket = config.name.startswith("OBJ_")
+            bucket, own_ttl = config.name.startswith("OBJ_"), config.allow_msg_ttl
             yield failed(
                 stream.subject,
                 "nothing will limit this stream: set one of max_age, max_bytes, max_msgs or"
-                " max_msgs_per_subject, or it keeps "
-                + ("every object until it is deleted" if bucket else "every message forever"),
+                " max_msgs_per_subject" + _kept_for(bucket, own_ttl),
                 stream.shows("max_bytes", "no limit"),
-                severity=Severity.INFO if bucket else None,
+                severity=Severity.INFO if bucket or own_ttl else None,
             )
+
+
+def _kept_for(bucket: bool, own_ttl: bool) -> str:
+    if own_ttl:
+        return "; only messages with a time to live of their own (Nats-TTL) leave it"
+    return "; it keeps every object until it is deleted" if bucket else "; it keeps every message forever"
 
 
 _NS = 1_000_000_000

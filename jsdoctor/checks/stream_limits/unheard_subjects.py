@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.streams.limits import histories, readers, uncovered_subjects
 from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
-from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream, same_incarnation
 from jsdoctor.model.trend import StreamHistory, Trend
 
 _MAX_OF = 0.75
@@ -30,6 +30,9 @@ def unheard_subjects(snapshots: SnapshotSeries, trend: Trend | None) -> Iterator
             continue
         unheard = uncovered_subjects(stream)
         history = seen.get((stream.account, stream.name))
+        if history and not unheard and _was_replaced(history):
+            yield unknown(stream.subject, "a consumer of it was recreated or reset between the samples", "run again")
+            continue
         arrived, dropped = _dropped(history) if history and not unheard else (0, 0)
         if history and dropped and not _read_together(history):
             reason = "its consumers were read over a shorter time than the stream, in which fewer messages arrived"
@@ -60,6 +63,17 @@ def _dropped(history: StreamHistory) -> tuple[int, int]:
     matched = sum(_position(consumer) - _position(before[consumer.name]) for consumer in last.consumers)
     dropped = arrived - max(matched, 0)
     return arrived, dropped if dropped > max(arrived // 2, _LEAST_DROPPED) else 0
+
+
+def _was_replaced(history: StreamHistory) -> bool:
+    """Whether a consumer of the same name is another one or was reset: its position says nothing of arrivals."""
+    before = {consumer.name: consumer for consumer in history.first.consumers}
+    return any(
+        not same_incarnation(before[consumer.name], consumer)
+        or consumer.delivered.consumer_seq < before[consumer.name].delivered.consumer_seq
+        for consumer in history.last.consumers
+        if consumer.name in before
+    )
 
 
 def _may_have_lost_pending(history: StreamHistory) -> bool:

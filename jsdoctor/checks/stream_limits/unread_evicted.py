@@ -10,7 +10,7 @@ from jsdoctor.checks.registry import check
 from jsdoctor.checks.streams.limits import storage_fills
 from jsdoctor.model.finding import Finding, Severity, compared, failed, passed, shown, unknown
 from jsdoctor.model.params import Params
-from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream, same_incarnation
 from jsdoctor.model.trend import ConsumerHistory, StreamHistory, Trend
 
 
@@ -80,6 +80,10 @@ def work_lost(trend: Trend, params: Params) -> Iterator[Finding]:
             reason = "not all of its consumers were seen"
             yield unknown(stream.last.subject, reason, "run again, with a larger --timeout")
             continue
+        if _workers_changed(stream):
+            reason = "one of its consumers was deleted, replaced or reset between the samples"
+            yield unknown(stream.last.subject, reason, "run again")
+            continue
         arrived = stream.last.state.last_seq - stream.first.state.last_seq
         removed = arrived - (stream.last.state.messages - stream.first.state.messages)
         lost = removed - done[stream.last.key]
@@ -87,6 +91,17 @@ def work_lost(trend: Trend, params: Params) -> Iterator[Finding]:
             yield _work_lost_finding(stream, removed, lost, least)
         else:
             yield passed(stream.last.subject)
+
+
+def _workers_changed(stream: StreamHistory) -> bool:
+    """Whether what its consumers were done with is not known: one is gone or new, or its position went back."""
+    before, after = ({c.name: c for c in reading.consumers} for reading in (stream.first, stream.last))
+    return before.keys() != after.keys() or any(
+        not same_incarnation(before[name], consumer)
+        or consumer.delivered.consumer_seq < before[name].delivered.consumer_seq
+        or consumer.delivered.stream_seq < before[name].delivered.stream_seq
+        for name, consumer in after.items()
+    )
 
 
 def _work_lost_finding(history: StreamHistory, removed: int, lost: int, least: int) -> Finding:

@@ -144,7 +144,8 @@ def unclaimed(stream: Stream) -> int | None:
 
 
 def stranded(history: StreamHistory) -> int | None:
-    """Messages that are unclaimed in every reading; 0 if not more than were stored and delivered between the readings.
+    """Messages that are unclaimed in every reading; 0 if not more than were stored, delivered, acknowledged or removed
+    between the readings.
 
     Those bound the error from reading a stream and its consumers at slightly different times.
     """
@@ -154,12 +155,18 @@ def stranded(history: StreamHistory) -> int | None:
         return None
     moved = abs(history.last.state.last_seq - history.first.state.last_seq)
     moved += abs(_delivered(history.last) - _delivered(history.first))
+    moved += abs(_unacknowledged(history.last) - _unacknowledged(history.first))
+    moved += abs(history.last.state.messages - history.first.state.messages)
     least = min(known)
     return least if least > moved else 0
 
 
 def _delivered(stream: Stream) -> int:
     return sum(consumer.delivered.consumer_seq for consumer in stream.consumers)
+
+
+def _unacknowledged(stream: Stream) -> int:
+    return sum(consumer.num_ack_pending for consumer in stream.consumers)
 
 
 Histories = Mapping[tuple[str, str], StreamHistory]

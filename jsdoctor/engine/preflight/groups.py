@@ -27,7 +27,7 @@ from jsdoctor.checks.cluster_health.raft import (
     quorum,
     silent_members,
 )
-from jsdoctor.checks.servers.health import lasting_reasons, settled_reasons, uptime_ns
+from jsdoctor.checks.servers.health import is_jetstream_off, lasting_reasons, settled_reasons, uptime_ns
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.jetstream import Peer
@@ -117,8 +117,14 @@ class Landscape:
     def gone(self) -> frozenset[str]:
         """Members that no leader has contact with, and servers that respond with JetStream switched off."""
         reachability = peer_reachability(self.series, self.servers, _SILENCE_NS)
+        peers = reachability.heard | reachability.unheard.keys() | reachability.undecided
+        # A server without a jetstream block says the same of itself, and is no member of any group.
         off = {
-            name for name, server in self.by_name.items() if server.jetstream is not None and server.jetstream.disabled
+            name
+            for name, server in self.by_name.items()
+            if server.jetstream is not None
+            and server.jetstream.disabled
+            and (name in peers or is_jetstream_off(server))
         }
         silent = {n for n in reachability.unheard if n not in reachability.heard and n not in self.by_name}
         return frozenset(silent | off)
