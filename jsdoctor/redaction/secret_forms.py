@@ -70,7 +70,8 @@ _OPAQUE = rb"(?![a-z]{1,9}(?![^\s,.;:)]))(?![A-Z_]+(?![^\s,.;:)]))(?![<$\[{(.])"
 """Not a word of a sentence, not the name of a value as in `--token TOKEN`."""
 _PARTS_OF_OPTIONS = b"token pass secret seed jwt api-key auth"
 _OPTION = rb"(?i:(?<![\w-])--?(?:[a-z]+-)*(?:token|password|passwd|pass|secret|seed|jwt|api-key|auth))"
-_ARGUMENT = rb"[ =]+\\?[\"']?|\s+(?!-\s)|\\?[\"']\s*,\s*\\?[\"'](?!-)|[\"']?[ \t]*\r?\n[ \t]*-[ \t]+[\"']?(?!-)"
+_ARGUMENT = rb"[ =]+[\\\"']*|\s+(?!-\s)|[\\\"']+\s*,\s*[\\\"']+(?!-)"
+_ARGUMENT += rb"|[\\\"']*?[ \t]*(?:\r?\n|\\+n)[ \t]*-[ \t]+[\\\"']*(?!-)"
 """What is between an option and its value in a command, in an array, and in a list of YAML."""
 
 

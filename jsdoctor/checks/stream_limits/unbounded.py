@@ -102,12 +102,18 @@ def _growing_finding(stream: Stream, grown: Growth, least: int, left_ns: int | N
     )
 
 
+_DECIDING = (
+    *("retention", "max_age", "max_bytes", "max_msgs", "max_msgs_per_subject"),
+    *("allow_msg_ttl", "subject_delete_marker_ttl"),  # markers with a time to live allow it for messages
+)
+
+
 @check("stream_limits.unbounded_declared")
 def unbounded_declared(manifests: Manifests) -> Iterator[Finding]:
     """Find declared limits streams without a limit; any limit suffices, not only `max_bytes`."""
     for stream in manifests.kept_streams():
         config = stream.stored
-        if unsure := indeterminate(stream, "retention", "max_age", "max_bytes", "max_msgs", "max_msgs_per_subject"):
+        if unsure := indeterminate(stream, *_DECIDING):
             yield unsure
         elif config.retention != "limits" or config.sealed:
             continue
