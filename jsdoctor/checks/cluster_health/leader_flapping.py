@@ -7,7 +7,7 @@ From logs: groups that elected again and again within ten minutes, more often th
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from itertools import pairwise
@@ -19,7 +19,6 @@ from jsdoctor.checks.logs.bursts import WINDOW_US, bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.logs.words import zoned
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.servers.health import started_at
 from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, failed, passed, suspected, unknown
 from jsdoctor.model.jetstream import Cluster
 from jsdoctor.model.log import Leadership, LogEvidence
@@ -83,14 +82,22 @@ def _grew_more(first: RaftMember, last: RaftMember, known: Elections) -> bool:
     return growth > known_growth or (growth == known_growth and term > known_term)
 
 
+def _starts(servers: Servers | None) -> dict[str, datetime]:
+    """When each server started. Where a server does not show it, no rule that needs it is judged."""
+    seen = servers.servers if servers else ()
+    return {server.name: server.varz.start for server in seen if server.varz and server.varz.start}
+
+
+def _started_after(moment: datetime, members: Iterable[str], starts: Mapping[str, datetime]) -> int:
+    """How many of a group's members started after that moment."""
+    return sum(starts[name] > moment for name in members if name in starts)
+
+
 class Restarts:
     """Which servers started when, and which groups they are members of."""
 
     def __init__(self, groups: RaftGroups, servers: Servers | None) -> None:
-        known_servers = servers.servers if servers else ()
-        self._started = {
-            server.name: server.varz.start for server in known_servers if server.varz and server.varz.start
-        }
+        self._started = _starts(servers)
         self._groups = groups
 
     @cached_property
@@ -101,8 +108,7 @@ class Restarts:
         return members
 
     def _starts_after(self, moment: datetime, group: RaftMember) -> int:
-        members = self._members[group.account, group.group]
-        return sum(self._started[name] > moment for name in members if name in self._started)
+        return _started_after(moment, self._members[group.account, group.group], self._started)
 
     def exceeded_limit(self, elections: Elections, params: Params) -> int | None:
         """The number of elections per `window` that is too many, raised for restarts; None if it is not reached."""
@@ -186,7 +192,7 @@ def leader_changes(
 
     Servers that started meanwhile explain some, where servers were seen.
     """
-    started = {server.name: at for server in (servers.servers if servers else ()) if (at := started_at(server))}
+    starts = _starts(servers)
     most, window_ns = params.integer("elections"), params.integer("window")
     clustered = [history for history in histories_of(trend) if history.last.cluster and history.last.cluster.replicas]
     if not clustered:
@@ -201,7 +207,7 @@ def leader_changes(
     for history in clustered:
         clusters = [reading.cluster for reading in history.readings]
         changes = [pair for pair in pairwise(clusters) if _changed(*pair)]
-        allowed = most + _PER_RESTART * _restarted_among(clusters, started, history.first.at)
+        allowed = most + _PER_RESTART * _started_after(history.first.at, _members_of(clusters), starts)
         if len(changes) * min(1.0, window_ns / (history.elapsed_s * 1e9)) < allowed:
             yield passed(history.last.subject)
             continue
@@ -215,11 +221,9 @@ def leader_changes(
         )
 
 
-def _restarted_among(clusters: Sequence[Cluster | None], started: Mapping[str, datetime], since: datetime) -> int:
-    """How many members of a group have started since the first sample."""
+def _members_of(clusters: Sequence[Cluster | None]) -> set[str]:
     seen = [cluster for cluster in clusters if cluster]
-    members = {name for cluster in seen for name in (cluster.leader, *(peer.name for peer in cluster.replicas))}
-    return sum(started[name] > since for name in members if name in started)
+    return {name for cluster in seen for name in (cluster.leader, *(peer.name for peer in cluster.replicas))}
 
 
 def _changed(before: Cluster | None, after: Cluster | None) -> bool:

@@ -15,7 +15,7 @@ import msgspec
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.jetstream import SequencePair
 from jsdoctor.model.partial import shown_or
-from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream, same_incarnation
 from jsdoctor.model.trend import ConsumerHistory, ConsumerKey, Trend
 from jsdoctor.model.wording import counted, span
 
@@ -183,6 +183,17 @@ def backlog(consumer: Consumer) -> int:
     return consumer.num_pending + consumer.num_ack_pending
 
 
+def was_replaced(before: Consumer, after: Consumer) -> bool:
+    """Whether a later reading of one name is of another consumer, or of one that was reset."""
+    return not same_incarnation(before, after) or _went_back(before, after)
+
+
+def _went_back(before: Consumer, after: Consumer) -> bool:
+    """Whether a position of a consumer is smaller than before, as after a reset."""
+    old, new = before.delivered, after.delivered
+    return new.consumer_seq < old.consumer_seq or new.stream_seq < old.stream_seq
+
+
 def flow(history: ConsumerHistory) -> DeliveryRates | None:
     """The rates between the first and the last sample; None when the consumer was reset in between.
 
@@ -191,7 +202,7 @@ def flow(history: ConsumerHistory) -> DeliveryRates | None:
     first, last = history.first, history.last
     by_consumer = last.delivered.consumer_seq - first.delivered.consumer_seq
     by_stream = last.delivered.stream_seq - first.delivered.stream_seq
-    if by_consumer < 0 or by_stream < 0:
+    if _went_back(first, last):
         return None
     done = max(0, min(by_consumer, by_stream) - last.num_ack_pending + first.num_ack_pending)
     growth = backlog(last) - backlog(first)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jsdoctor.checks.consumer_lag.progress import was_replaced
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.streams.limits import histories, readers, uncovered_subjects
 from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
-from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream, same_incarnation
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import StreamHistory, Trend
 
 _MAX_OF = 0.75
@@ -68,12 +69,7 @@ def _dropped(history: StreamHistory) -> tuple[int, int]:
 def _was_replaced(history: StreamHistory) -> bool:
     """Whether a consumer of the same name is another one or was reset: its position says nothing of arrivals."""
     before = {consumer.name: consumer for consumer in history.first.consumers}
-    return any(
-        not same_incarnation(before[consumer.name], consumer)
-        or consumer.delivered.consumer_seq < before[consumer.name].delivered.consumer_seq
-        for consumer in history.last.consumers
-        if consumer.name in before
-    )
+    return any(was_replaced(before[c.name], c) for c in history.last.consumers if c.name in before)
 
 
 def _may_have_lost_pending(history: StreamHistory) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from jsdoctor.checks.consumer_lag.progress import flow
+from jsdoctor.checks.consumer_lag.progress import flow, was_replaced
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.streams.limits import storage_fills
 from jsdoctor.model.finding import Finding, Severity, compared, failed, passed, shown, unknown
 from jsdoctor.model.params import Params
-from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream, same_incarnation
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import ConsumerHistory, StreamHistory, Trend
 
 
@@ -97,10 +97,7 @@ def _workers_changed(stream: StreamHistory) -> bool:
     """Whether what its consumers were done with is not known: one is gone or new, or its position went back."""
     before, after = ({c.name: c for c in reading.consumers} for reading in (stream.first, stream.last))
     return before.keys() != after.keys() or any(
-        not same_incarnation(before[name], consumer)
-        or consumer.delivered.consumer_seq < before[name].delivered.consumer_seq
-        or consumer.delivered.stream_seq < before[name].delivered.stream_seq
-        for name, consumer in after.items()
+        was_replaced(before[name], consumer) for name, consumer in after.items()
     )
 
 
