@@ -29,7 +29,9 @@ def abandoned(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
         if len(without) < many:
             yield passed(stream.subject)
             continue
-        unused = _largest_kind([consumer for consumer in without if _idle_ns(consumer) >= idle_ns])
+        idle = [(consumer, quiet_ns(consumer)) for consumer in without]
+        unused = _largest_kind([consumer for consumer, quiet in idle if quiet is not None and quiet >= idle_ns])
+        perhaps = _largest_kind([consumer for consumer, quiet in idle if quiet is None or quiet >= idle_ns])
         lately = _largest_kind([consumer for consumer in without if consumer.delivered.consumer_seq == 0])
         if len(unused) >= many:
             yield _finding(stream, unused, many)
@@ -39,6 +41,13 @@ def abandoned(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
                 f"{len(lately):,} consumers of one kind, for example {lately[0].name}, have no client and never had a"
                 f" delivery; not all of them are older than {span(idle_ns)}",
                 f"look again in {span(idle_ns)}: clients that start have come by then",
+            )
+        elif len(perhaps) >= many:
+            yield suspected(
+                stream.subject,
+                f"{len(perhaps):,} consumers of one kind, for example {perhaps[0].name}, have no client, and the server"
+                " does not say when each was used last: a restart forgets that",
+                "nats consumer report STREAM shows them again later: those without a client then are not used",
             )
         else:
             yield passed(stream.subject)
@@ -106,11 +115,6 @@ def _largest_kind(consumers: Sequence[Consumer]) -> list[Consumer]:
 def _has_no_client(consumer: Consumer) -> bool:
     client = consumer.push_bound if consumer.config.is_push else consumer.num_waiting > 0
     return not client and not consumer.paused
-
-
-def _idle_ns(consumer: Consumer) -> int:
-    age_ns = int((consumer.at - consumer.created).total_seconds() * 1e9) if consumer.created else 0
-    return min(age_ns, quiet_ns(consumer) or 0)
 
 
 def _kind(consumer: Consumer) -> tuple[object, ...]:

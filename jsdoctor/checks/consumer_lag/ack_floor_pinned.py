@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.consumer_lag.progress import histories, is_full, key
+from jsdoctor.checks.consumer_lag.progress import histories, is_full, key, patience_ns, redeliveries
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, failed, passed, shown, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
-from jsdoctor.model.trend import Trend
+from jsdoctor.model.trend import ConsumerHistory, Trend
 
 _MAX_SHARE = 0.1
 """Up to this share of the deliveries past the floor, unacknowledged messages are exceptions, not the load in flight."""
@@ -40,8 +40,23 @@ def ack_floor_pinned(snapshots: SnapshotSeries, trend: Trend | None, params: Par
             )
         elif history.first.ack_floor.stream_seq < consumer.ack_floor.stream_seq:
             yield passed(consumer.subject)
+        elif consumer.config.max_deliver > 0 and not redeliveries(history):
+            yield _given_up_or_again(consumer, history)
         else:
             yield _finding(stream, consumer, behind, far)
+
+
+def _given_up_or_again(consumer: Consumer, history: ConsumerHistory) -> Finding:
+    """A floor may also stay in front of a message that reached `max_deliver`: nothing delivers that one again."""
+    patience = patience_ns(consumer)
+    if history.elapsed_s * 1e9 > patience:
+        return passed(consumer.subject)
+    return unknown(
+        consumer.subject,
+        "its ack floor does not move, and the message in front of it may have reached max_deliver: no message was"
+        " delivered again between the samples",
+        f"run with --interval {patience // 1_000_000_000 + 1}s",
+    )
 
 
 def _finding(stream: Stream, consumer: Consumer, behind: int, far: int) -> Finding:

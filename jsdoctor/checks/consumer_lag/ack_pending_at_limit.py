@@ -13,6 +13,7 @@ from jsdoctor.checks.consumer_lag.progress import (
     moved,
     patience_ns,
     quiet_ns,
+    redeliveries,
     stalled_ns,
     still_ns,
     unacknowledged_ns,
@@ -93,17 +94,15 @@ def _held(consumer: Consumer, history: ConsumerHistory | None, at_limit: bool) -
 def _all_came_again(consumer: Consumer, history: ConsumerHistory | None) -> bool:
     """Whether every unacknowledged message was delivered more than once.
 
-    With `max_deliver`, `num_redelivered` also counts messages that the server no longer delivers (server: consumer.go
-    `notifyDeliveryExceeded`): then only redeliveries between the samples, with nothing new among them, show it.
+    With `max_deliver` only redeliveries between the samples, with nothing new among them, show it.
     """
     if consumer.num_redelivered < consumer.num_ack_pending:
         return False
     if consumer.config.max_deliver <= 0:
         return True
-    if history is None:
+    if history is None or history.first.delivered.stream_seq != consumer.delivered.stream_seq:
         return False
-    before, now = history.first.delivered, consumer.delivered
-    return before.stream_seq == now.stream_seq and before.consumer_seq < now.consumer_seq
+    return redeliveries(history) > 0
 
 
 def _full_within_ack_wait(

@@ -91,6 +91,16 @@ def _changed(before: SequencePair, after: SequencePair) -> bool:
     return after.last_active is not None and after.last_active != before.last_active
 
 
+def redeliveries(history: ConsumerHistory) -> int:
+    """How many messages were delivered again between the first and the last sample; a lower bound.
+
+    `num_redelivered` does not show it with `max_deliver`: it also counts messages that the server no longer delivers
+    (server: consumer.go notifyDeliveryExceeded).
+    """
+    before, now = history.first.delivered, history.last.delivered
+    return max(0, now.consumer_seq - before.consumer_seq - max(0, now.stream_seq - before.stream_seq))
+
+
 def quiet_ns(consumer: Consumer) -> int | None:
     """How long no message was delivered or acknowledged and no worker reported progress, in ns; None if unknown.
 

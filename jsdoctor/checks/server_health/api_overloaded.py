@@ -150,7 +150,7 @@ def _by_account(histories: Sequence[ServerHistory], params: Params) -> Iterator[
     """A single client that is refused once a second is lost among the calls of a server, not among those of its
     account.
     """
-    grown: dict[str, list[_ApiCalls]] = defaultdict(list)
+    grown: dict[str, list[tuple[Server, _ApiCalls]]] = defaultdict(list)
     for history in histories:
         before = {calls.account: calls.api for calls in history.first.calls}
         if history.restarted:
@@ -158,21 +158,21 @@ def _by_account(histories: Sequence[ServerHistory], params: Params) -> Iterator[
         for calls in history.last.calls:
             first = before.get(calls.account, calls.api)
             total, errors = calls.api.total - first.total, calls.api.errors - first.errors
-            grown[calls.account].append(_ApiCalls(total, errors, history.elapsed_s))
+            grown[calls.account].append((history.last, _ApiCalls(total, errors, history.elapsed_s)))
     for account, of_servers in grown.items():
-        errors, rate = sum(each.errors for each in of_servers), sum(each.errors_per_s for each in of_servers)
-        subject, total = Subject(kind="account", name=account), sum(each.total for each in of_servers)
+        errors, rate = sum(c.errors for _, c in of_servers), sum(c.errors_per_s for _, c in of_servers)
+        subject, total = Subject(kind="account", name=account), sum(calls.total for _, calls in of_servers)
         if errors < params.integer("min_account_errors") or rate < params.number("account_error_rate"):
             yield passed(subject)
             continue
-        last, share = histories[-1].last, errors / total if total else 0.0
+        share = errors / total if total else 0.0
         most = share >= params.number("max_errors") and rate >= params.number("max_error_rate")
         yield failed(
             subject,
             f"{errors:,} of its {total:,} JetStream API calls between the samples returned an error,"
             f" {rate:,.1f} a second: some client repeats what is refused, or looks for what is not there",
-            last.observed("account_details.api.errors", errors),
-            last.observed("account_details.api.total", total),
+            *(server.observed("account_details.api.errors", calls.errors) for server, calls in of_servers),
+            *(server.observed("account_details.api.total", calls.total) for server, calls in of_servers),
             severity=None if most else Severity.INFO,
             measured=(rate, params.number("account_error_rate"), "per_second"),
             how_to_get="watch which: nats events --js-advisory --all, or subscribe to $JS.EVENT.ADVISORY.API",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from jsdoctor.checks.registry import check
 from jsdoctor.model.account_mappings import AccountMappings, MappedAccount, transformed
@@ -20,7 +20,9 @@ _FoundMapping = tuple[str, MappedAccount]
 def mapped_away(snapshots: SnapshotSeries, mappings: AccountMappings, servers: Servers) -> Iterator[Finding]:
     """Judge the mappings of each server: a reload may have changed them on some servers only."""
     domains = {server.name: server.domain for server in servers.servers}
-    captured = tuple({subject for stream in snapshots.last.streams for subject in stream.config.subjects})
+    captured: dict[str, set[str]] = defaultdict(set)
+    for stream in snapshots.last.streams:
+        captured[stream.own_account].update(stream.config.subjects)
     unseen = _why_incomplete(snapshots.last, servers)
     by_account: dict[tuple[str, str], list[MappedAccount]] = defaultdict(list)
     for account in mappings.accounts:
@@ -38,16 +40,17 @@ def mapped_away(snapshots: SnapshotSeries, mappings: AccountMappings, servers: S
         found = [
             (source, account) for account in known for source in account.mappings if _concerns(source, account, stream)
         ]
-        away = [(source, account) for source, account in found if not _arrives(source, account, captured)]
-        lossy = [(source, account) for source, account in found if _total_weight(source, account) < _ALL_PERCENT]
         leafs = any(account.leafs for account in known)
+        reached = set().union(*captured.values()) if leafs else captured[stream.own_account]
+        away = [(source, account) for source, account in found if _lost(source, account, reached)]
+        lossy = [(source, account) for source, account in found if _total_weight(source, account) < _ALL_PERCENT]
         if away and (unseen or leafs):
             reason = unseen or "what is connected by leaf nodes may have a stream for the destination"
             yield unknown(
                 stream.subject, f"{_maps(away)}, which no stream that was seen captures; {reason}", _HOW_TO_FIND
             )
         elif away:
-            yield _away_finding(stream, away)
+            yield _away_finding(stream, away, reached)
         elif lossy:
             yield _lossy_finding(stream, lossy)
         elif found:
@@ -66,9 +69,11 @@ def _concerns(source: str, account: MappedAccount, stream: Stream) -> bool:
     return not any(overlaps_any(other, tuple(shared)) for other in account.mappings if other != source)
 
 
-def _arrives(source: str, account: MappedAccount, captured: tuple[str, ...]) -> bool:
-    patterns = [transformed(source, source, destination.subject) for destination in account.destinations(source)]
-    return any(overlaps_any(pattern, (*captured, *account.shared)) for pattern in patterns) or not patterns
+def _lost(source: str, account: MappedAccount, captured: Collection[str]) -> dict[str, int]:
+    """The destinations, with their percentages, where neither a stream nor another account takes the messages."""
+    reached = (*captured, *account.shared)
+    shares = account.shares(source)
+    return {to: share for to, share in shares if not overlaps_any(transformed(source, source, to), reached)}
 
 
 def _total_weight(source: str, account: MappedAccount) -> int:
@@ -93,15 +98,19 @@ def _maps(found: Sequence[_FoundMapping]) -> str:
     return f"its account maps {listed(sorted(routes), 3)}"
 
 
-def _away_finding(stream: Stream, away: Sequence[_FoundMapping]) -> Finding:
+def _away_finding(stream: Stream, away: Sequence[_FoundMapping], captured: Collection[str]) -> Finding:
+    lost = {(source, account.server): _lost(source, account, captured) for source, account in away}
+    share = max(sum(percents.values()) for percents in lost.values())
+    part = "" if share == _ALL_PERCENT else f" with {share} % of the messages"
+    routes = {f"{source} to {' and '.join(percents)}" for (source, _), percents in lost.items()}
     whole = any(subject_contains(source, subject) for source, _ in away for subject in stream.config.subjects)
     return failed(
         stream.subject,
-        f"{_maps(away)}, which no stream captures: what clients publish there is not stored, and a publisher"
-        ' that waits for an acknowledgement gets "no responders"',
+        f"its account maps {listed(sorted(routes), 3)}{part}, which no stream captures: what clients publish there is"
+        ' not stored, and a publisher that waits for an acknowledgement gets "no responders"',
         stream.observed("config.subjects", list(stream.config.subjects)),
         *(account.observed(source) for source, account in away),
-        severity=None if whole else Severity.WARNING,
+        severity=None if whole and not part else Severity.WARNING,
     )
 
 

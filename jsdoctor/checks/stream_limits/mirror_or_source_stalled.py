@@ -18,6 +18,7 @@ from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.log_findings import finding_of, is_recent
 from jsdoctor.checks.monitor_metadata import own_duration_ns
 from jsdoctor.checks.registry import check
+from jsdoctor.checks.stream_limits.acked_then_dropped import largest_payload
 from jsdoctor.checks.streams.limits import stored_subjects
 from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed, suspected, unknown
 from jsdoctor.model.jetstream import SourceConfig, SourceInfo
@@ -356,13 +357,17 @@ def _without_messages(stream: Stream) -> tuple[SourceConfig, ...]:
 def sizes_below_origin(stream: Stream, deployment: Deployment) -> Iterator[tuple[str, str]]:
     """The origin and a text for each origin that accepts larger messages than the copy.
 
-    A server refuses to create such a copy, and does not check it when its origin is changed (server: stream.go).
+    A server refuses to create such a copy only where its origin has a limit, too, and does not check it when that one
+    is raised or removed (server: stream.go). No message is larger than `max_payload`.
     """
     config, limit = stream.config, stream.config.max_msg_size
     for source in config.origins:
         origin = deployment.present_origin(stream, source) if limit > 0 else None
-        if origin is not None and not 0 < origin.config.max_msg_size <= limit:
-            theirs = f"{origin.config.max_msg_size:,} bytes" if origin.config.max_msg_size > 0 else "any size"
+        if origin is None:
+            continue
+        largest = min((size for size in (origin.config.max_msg_size, deployment.max_payload) if size > 0), default=0)
+        if not 0 < largest <= limit:
+            theirs = f"{largest:,} bytes" if largest else "any size"
             text = f"it takes messages of up to {limit:,} bytes, and {source.name} those of {theirs}"
             yield source.name, f"{text}: larger ones are not copied, and no lag is reported"
 
@@ -426,12 +431,16 @@ def _sources(stream: Stream) -> Mapping[tuple[str, int], SourceInfo]:
 
 
 class Deployment:
-    """The other streams and the servers: the origins in the first and last sample, and the servers' versions."""
+    """The other streams and the servers: the origins in the first and last sample, and the servers' versions.
+
+    `max_payload`: the largest message that any server accepts, in bytes; 0 if none reported it.
+    """
 
     def __init__(self, snapshots: SnapshotSeries, servers: Servers | None, connected: ConnectedServer | None) -> None:
         self._servers = {server.name: server for server in servers.servers} if servers else {}
         self._connected = connected
         self._first, self._last = snapshots.snapshots[0], snapshots.last
+        self.max_payload = largest_payload(servers, connected) or 0
         self._index: dict[int, dict[StreamKey, Stream]] = {}
 
     def copying_since(self, stream: Stream) -> datetime | None:
