@@ -365,14 +365,13 @@ def falls_back(history: ConsumerHistory) -> bool:
 def _losses(history: ConsumerHistory, stream: Stream) -> Iterator[LossForecast]:
     config = stream.config
     arriving = (stream.state.last_seq - history.streams[0].state.last_seq) / history.elapsed_s
-    behind = _behind(stream, history.last)
-    falling = (behind - _behind(history.streams[0], history.first)) / history.elapsed_s
+    held = _held_behind(stream, history.last)
+    falling = (held - _held_behind(history.streams[0], history.first)) / history.elapsed_s
     if config.max_age_ns > 0:
         yield from _by_age(history, stream)
     if config.discard != "old" or falling <= 0 or falling < _MIN_SHARE * arriving:
         return
     size = stream.state.bytes / stream.state.messages
-    held = min(behind, _held_behind(stream, history.last))
     for limit, room in (("max_msgs", config.max_msgs), ("max_bytes", config.max_bytes / max(size, 1.0))):
         if room <= 0:
             continue
@@ -418,9 +417,8 @@ def _behind(stream: Stream, consumer: Consumer) -> int:
 
 def _held_behind(stream: Stream, consumer: Consumer) -> int:
     """At most how many stored messages are past the consumer's position; sequences of removed ones are none."""
-    if consumer.config.filters:
-        return stream.state.messages
-    return min(stream.state.messages, consumer.num_pending)
+    stored = stream.state.messages if consumer.config.filters else min(stream.state.messages, consumer.num_pending)
+    return min(_behind(stream, consumer), stored)
 
 
 def _span(seconds: float) -> str:
