@@ -1,5 +1,7 @@
 """Every rule has its page, its check, and evidence on which it fires, stays silent, and turns at its threshold."""
 
+import ast
+import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -141,6 +143,28 @@ def test_every_check_has_a_rule_and_is_named_after_its_evidence() -> None:
     assert set(checks()) == names
     assert [name for name in names if takes_logs(name) and not name.endswith("_logged")] == []
     assert [name for name in names if takes_manifests(name) and not name.endswith(("_declared", "_mounted"))] == []
+
+
+_PLANTED_IN = ("faults", "real", "packets", "clients", "kube", "sources")
+_NOT_PLANTED = {
+    "JSD609": "a manifest that states too little is its own fault",
+    "JSD720": "a defect of a release, told by its version",
+    "JSD902": "the waivers of a run",
+    "JSD904": "lines that no rule knows: tests/logs",
+}
+
+
+def test_every_rule_names_a_fault_made_on_purpose() -> None:
+    """On real servers, clients, links or volumes: a rule without one may find nothing of the world's evidence."""
+    files = [path for name in _PLANTED_IN for path in (FIXTURES.parent / "tests" / name).rglob("*.py")]
+    texts = [
+        node.value
+        for path in files
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    planted = set(re.findall(r"JSD\d{3}", "\n".join(texts)))
+    assert set(CODES) - planted == set(_NOT_PLANTED)
 
 
 @pytest.mark.parametrize("base", base_names())
