@@ -65,7 +65,7 @@ def diagnose(question: Question, rules: Sequence[Rule], checks: Mapping[str, Che
         if rule.code in examined.described:
             results.insert(0, examined.described[rule.code])
         causes.append(_judged(symptom, rule, verdicts.get(rule.code), results, visibility))
-    causes = _with_explanations(causes, examined)
+    causes = _with_explanations(_of_error(causes, question), examined)
     undecided = [cause for cause in causes if cause.verdict is Verdict.UNDECIDED]
     lacking = {}
     for cause in undecided:
@@ -130,6 +130,30 @@ def _judged(
         step = "; or ".join(in_words(way, visibility.narrowing.stream) for way in wanted)
         return _undecided(symptom, rule, "nothing of it shows now, which does not tell what was or what may be", step)
     return _ruled_out(symptom, rule, judged, in_part=visibility.in_part)
+
+
+def _of_error(causes: Sequence[Cause], question: Question) -> list[Cause]:
+    """The causes; one that is present does not count for a text of another API error than it makes.
+
+    One that makes no error of its own, but leads to others that do, does not count where all of these are ruled out.
+    """
+    errors, codes = question.symptom.errors, question.codes
+    own = [cause for cause in causes if codes & set(errors.get(cause.rule.code, ()))]
+    if not own:
+        return list(causes)
+    possible = any(cause.verdict is not Verdict.RULED_OUT for cause in own)
+    return [_of_other_error(cause, codes) if _is_of_other(cause, own, errors, possible) else cause for cause in causes]
+
+
+def _is_of_other(cause: Cause, own: Sequence[Cause], errors: Mapping[str, Sequence[int]], possible: bool) -> bool:
+    makes_another = cause.rule.code in errors and cause not in own
+    return cause.verdict is Verdict.CONFIRMED and (makes_another or not possible)
+
+
+def _of_other_error(cause: Cause, codes: frozenset[int]) -> Cause:
+    error = " or ".join(map(str, sorted(codes)))
+    message = f"it is there, but is no reason of error {error}: {cause.message}"
+    return msgspec.structs.replace(cause, verdict=Verdict.RULED_OUT, message=message, results=(), next_step="")
 
 
 def _is_possibility(result: Result) -> bool:

@@ -102,23 +102,26 @@ _OTHERS = re.compile(
 
 
 class Recognised(msgspec.Struct, frozen=True):
-    """One reading of a text: the symptom, and the part of the text that shows it."""
+    """One reading of a text: the symptom, the part of the text that shows it, and the API errors that it is of."""
 
     symptom: Symptom
     by: str
     weight: int
+    codes: tuple[int, ...] = ()
 
 
 class Recognition(msgspec.Struct, frozen=True):
     """The result for a text. `symptom` None: it is not known. `also` are other readings, the likelier first.
 
-    `actual_seq` is the last sequence in the error of a refused publish, if the text has it.
+    `api_error` is the error whose code is in the text, `codes` are those of its words, too. `actual_seq` is the last
+    sequence in the error of a refused publish, if the text has it.
     """
 
     symptom: Symptom | None = None
     by: str = ""
     also: tuple[Recognised, ...] = ()
     api_error: ApiErrorCode | None = None
+    codes: frozenset[int] = frozenset()
     actual_seq: int | None = None
 
 
@@ -142,7 +145,9 @@ class Recogniser:
 
     def _read(self, text: str, *, about_nats: bool = False) -> Recognition:
         result: dict[str, Recognised] = {}
+        codes: dict[str, set[int]] = defaultdict(set)
         for reading in self._readings(text, about_nats):
+            codes[reading.symptom.slug].update(reading.codes)
             known = result.get(reading.symptom.slug)
             if known is None or reading.weight > known.weight:
                 result[reading.symptom.slug] = reading
@@ -154,6 +159,7 @@ class Recogniser:
             by=ranked[0].by if ranked else "",
             also=tuple(ranked[1:]),
             api_error=errors[0] if errors else None,
+            codes=frozenset(codes[ranked[0].symptom.slug] if ranked else ()),
             actual_seq=int(number["actual"]) if number else None,
         )
 
@@ -167,7 +173,8 @@ class Recogniser:
     def code(self, code: int) -> Recognition:
         """The symptom of an API error."""
         error, symptom = self._book.api_error(code), self._book.of_code(code)
-        return Recognition(symptom=symptom, by=f"API error {code}" if symptom else "", api_error=error)
+        by = f"API error {code}" if symptom else ""
+        return Recognition(symptom=symptom, by=by, api_error=error, codes=frozenset({code}))
 
     def _readings(self, text: str, about_nats: bool) -> Iterator[Recognised]:
         if _OTHERS.search(text) and not _OURS.search(text):
@@ -177,7 +184,7 @@ class Recogniser:
             if symptom is not None:
                 error = self._book.api_error(code)
                 vague = error is not None and "{err}" in error.text
-                yield Recognised(symptom, f"API error {code}", _VAGUE if vague else _SURE)
+                yield Recognised(symptom, f"API error {code}", _VAGUE if vague else _SURE, (code,))
         yield from self._quoted_errors(text)
         for signature in self._signatures(text):
             weight = _ENDING if signature.name in self._endings else _KNOWN_LINE
@@ -196,7 +203,7 @@ class Recogniser:
             for known in symptom.matching.texts:
                 if match := re.search(known.pattern, words, re.IGNORECASE | re.MULTILINE):
                     shown = _SECRETS.sub("***", match[0])
-                    yield Recognised(symptom, f'the words "{shown}" ({known.client})', len(match[0]))
+                    yield Recognised(symptom, f'the words "{shown}" ({known.client})', len(match[0]), known.codes)
                 elif match := re.search(known.pattern, names, re.IGNORECASE | re.MULTILINE):
                     yield Recognised(symptom, f'the name of "{match[0]}" ({known.client})', len(match[0]) // 2)
 
@@ -205,7 +212,7 @@ class Recogniser:
         plain = " ".join(text.split()).casefold()
         for error, words in self._error_texts:
             if words in plain and (symptom := self._book.of_code(error.code)):
-                yield Recognised(symptom, f"the text of API error {error.code}", len(words))
+                yield Recognised(symptom, f"the text of API error {error.code}", len(words), (error.code,))
 
     def _signatures(self, text: str) -> Iterator[Signature]:
         """Signatures of rules that a symptom names, whoever may have logged the lines."""

@@ -47,11 +47,15 @@ class Narrowing(msgspec.Struct, frozen=True):
 
 
 class Question(msgspec.Struct, frozen=True):
-    """What to diagnose: the symptom, the input it was derived from (`by`), and what the user narrows it to."""
+    """What to diagnose: the symptom, the input it was derived from (`by`), and what the user narrows it to.
+
+    `codes` are the API errors that the input is of; empty: unknown.
+    """
 
     symptom: Symptom
     by: str = ""
     narrowing: Narrowing = Narrowing()
+    codes: frozenset[int] = frozenset()
 
 
 class Cause(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,12 +23,14 @@ class Truth(StrEnum):
 class KnownText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Words of one `client` (Go, Python, ..., server, or people) for a symptom.
 
-    `pattern` is searched anywhere in a text, whatever its capitals; every one of `examples` has it.
+    `pattern` is searched anywhere in a text, whatever its capitals; every one of `examples` has it. `codes` are the API
+    errors that have it, where they tell causes apart.
     """
 
     client: str
     pattern: str
     examples: tuple[str, ...]
+    codes: tuple[int, ...] = ()
 
 
 class Matching(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,8 +59,9 @@ class Symptom(msgspec.Struct, frozen=True, kw_only=True):
     `causes` are rule codes, the most frequent first; `because` explains for each how it makes this symptom. `next` are
     the slugs of symptoms that tend to follow. `ruled_out_with` names evidence sources (`engine.ways`): at least one of
     them must have been used before a missing finding rules the cause out, because the state at one moment does not show
-    earlier events. `means` explains what the error text means, and what it does not mean. `shown_by` is the one
-    observation that separates the symptom from similar ones.
+    earlier events. `errors` has the API errors of causes that make only these: they are no cause of a text with another
+    one. `means` explains what the error text means, and what it does not mean. `shown_by` is the one observation that
+    separates the symptom from similar ones.
     """
 
     slug: str
@@ -70,6 +73,7 @@ class Symptom(msgspec.Struct, frozen=True, kw_only=True):
     because: Mapping[str, str]
     next: tuple[str, ...] = ()
     ruled_out_with: Mapping[str, tuple[str, ...]] = {}
+    errors: Mapping[str, tuple[int, ...]] = {}
     claims: tuple[Claim, ...] = ()
     body: str = ""
     origin: str = ""

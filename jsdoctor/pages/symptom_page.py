@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import tomli
@@ -66,7 +66,8 @@ SECTIONS = ("What it means", FIRST_STEPS, "What runbooks claim", "References")
 
 CLAIMS = "What runbooks claim"
 
-_KEYS = ("slug", "title", "means", "shown_by", "causes", "because", "next", "ruled_out_with", "match")
+_Lists = TypeVar("_Lists", dict[str, tuple[str, ...]], dict[str, tuple[int, ...]])
+_KEYS = ("slug", "title", "means", "shown_by", "causes", "because", "next", "ruled_out_with", "errors", "match")
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _CELL_SEPARATOR = re.compile(r"(?<!\\)\|")
 
@@ -92,7 +93,8 @@ def parse_symptom_page(origin: str, text: str, *, try_patterns: bool = True) -> 
         causes=_texts(page, table, "causes"),
         because=_because(page, table),
         next=_texts(page, table, "next"),
-        ruled_out_with=_by_code(page, table, "ruled_out_with"),
+        ruled_out_with=_by_code(page, table, "ruled_out_with", dict[str, tuple[str, ...]]),
+        errors=_by_code(page, table, "errors", dict[str, tuple[int, ...]]),
         claims=tuple(_claims(page, body, body_line)),
         body=body,
         origin=origin,
@@ -151,12 +153,12 @@ def _because(page: PageReader, table: Mapping[str, Any]) -> dict[str, str]:
     return {}
 
 
-def _by_code(page: PageReader, table: Mapping[str, Any], key: str) -> dict[str, tuple[str, ...]]:
+def _by_code(page: PageReader, table: Mapping[str, Any], key: str, shape: type[_Lists]) -> _Lists:
     try:
-        return convert_to(table.get(key, {}), dict[str, tuple[str, ...]])
+        return convert_to(table.get(key, {}), shape)
     except msgspec.ValidationError as error:
-        page.problem(key, f"[{key}] must be lists of texts, by the code of a cause: {error}")
-        return {}
+        page.problem(key, f"[{key}] must be lists, by the code of a cause: {error}")
+        return shape()
 
 
 def _check_causes(page: PageReader, symptom: Symptom) -> None:
@@ -165,7 +167,7 @@ def _check_causes(page: PageReader, symptom: Symptom) -> None:
     for code in symptom.causes:
         if code not in symptom.because:
             page.problem("because", f"[because] does not say how {code} makes the symptom")
-    named = {"because": symptom.because, "ruled_out_with": symptom.ruled_out_with}
+    named = {"because": symptom.because, "ruled_out_with": symptom.ruled_out_with, "errors": symptom.errors}
     mentioned = [(table, code) for table, codes in named.items() for code in codes]
     for table, code in mentioned:
         if code not in symptom.causes:

@@ -45,13 +45,18 @@ def differential(
     narrowing: Narrowing | None = None,
     additional: Mapping[str, Finding] | None = None,
     evaluation: Evaluation | None = None,
+    *,
+    codes: frozenset[int] = frozenset(),
 ) -> Diagnosis:
-    """The differential of a shipped symptom. `evaluation`: what its rules say, if that is known already."""
+    """The differential of a shipped symptom. `evaluation`: what its rules say, if that is known already.
+
+    `codes`: the API errors of the text that led to it.
+    """
     symptom = book().symptom(slug)
     assert symptom is not None
     evaluation = evaluation or evaluated(evidence, symptom.causes)
     results = {code: Result(find_rule(rules(), code), finding) for code, finding in (additional or {}).items()}
-    question = Question(symptom, "a test", narrowing or Narrowing())
+    question = Question(symptom, "a test", narrowing or Narrowing(), codes)
     return diagnose(question, rules(), checks(), Examined(evidence, evaluation, results))
 
 

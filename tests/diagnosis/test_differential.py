@@ -70,6 +70,25 @@ def test_a_fault_of_another_consumer_is_not_this_ones() -> None:
     assert cause(diagnosis, "JSD403").verdict is Verdict.RULED_OUT
 
 
+FULL: tuple[dict[str, Any], ...] = (
+    {"stream": "APP/ORDERS", "set": {"config.max_msgs": 120, "config.discard": "new", "state.messages": 120}},
+    {"stream": "APP/INTAKE", "set": {"config.max_bytes": -1, "config.max_age": 0, "config.max_msgs": -1}},
+)
+
+
+@pytest.mark.parametrize(
+    ("codes", "confirmed"), [((), {"JSD603", "JSD601"}), ((10077,), {"JSD603", "JSD601"}), ((10047,), set[str]())]
+)
+def test_a_fault_with_another_error_is_no_cause_of_this_one(codes: tuple[int, ...], confirmed: set[str]) -> None:
+    """A full stream refuses publishes (10077); a server without room refuses streams (10047)."""
+    diagnosis = differential("insufficient-resources", edited(*FULL), codes=frozenset(codes))
+    assert {cause.rule.code for cause in diagnosis.with_verdict(Verdict.CONFIRMED)} == confirmed
+    other = cause(diagnosis, "JSD603")
+    if not confirmed:
+        assert other.verdict is Verdict.RULED_OUT
+        assert other.message.startswith("it is there, but is no reason of error 10047: APP > ORDERS")
+
+
 def test_a_stream_that_was_not_seen_decides_nothing() -> None:
     diagnosis = differential("consumer-stalled", evidence_of(STALLED), Narrowing(stream="NOWHERE"))
     assert diagnosis.notes == ("no stream NOWHERE was seen",)

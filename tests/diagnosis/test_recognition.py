@@ -153,3 +153,16 @@ def test_a_log_of_a_few_words_is_not_about_nats() -> None:
 )
 def test_names_in_a_question_are_found_in_the_deployment(text: str, narrowing: Narrowing) -> None:
     assert named_in(text, evidence_of({"base": "three-nodes-2.15.1"})) == narrowing
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("nats: API error: code=500 err_code=10047 description=insufficient storage resources available", {10047}),
+        ("insufficient storage resources available", {10047}),
+        ("cannot send to stream: nats: maximum bytes exceeded", {10077}),
+        ("disk full", set[int]()),
+    ],
+)
+def test_the_errors_that_a_text_is_of_are_known_without_their_codes(text: str, codes: set[int]) -> None:
+    assert recogniser().question(text).codes == codes

@@ -35,7 +35,9 @@ def consult(request: DiagnoseRequest, messages: Messages = LOGGED) -> Consultati
 
         by_lines = Recogniser(book, rulebook.rules).text(request.problem_lines)
         recognition, collected = recognised_by_evidence(request, book, by_lines, messages)
-    question = Question(recognition.symptom, recognition.by, request.narrowing) if recognition.symptom else None
+    question = None
+    if recognition.symptom:
+        question = Question(recognition.symptom, recognition.by, request.narrowing, recognition.codes)
     probed, diagnosis = None, None
     if request.probe:
         from jsdoctor.app.diagnose.operator_input import run_probe

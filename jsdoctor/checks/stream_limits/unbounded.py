@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from jsdoctor.checks.declared.doubts import indeterminate
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import BY_HAND, Confidence, Finding, Severity, failed, passed, shown
+from jsdoctor.model.finding import BY_HAND, Confidence, Finding, Severity, failed, passed, shown, unknown
 from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.params import Params
@@ -78,8 +78,13 @@ def _growth(stream: Stream, earlier: Stream | None) -> Growth | None:
 
 def _bounded(stream: Stream, earlier: Stream | None, least: int, free: int | None, horizon_ns: int) -> Finding:
     """Judge a stream with a limit: one per subject does not count if nearly every message has a new subject."""
-    grown = _growth(stream, earlier) if only_subjects_bound(stream.config) else None
-    if grown and grown.subjects >= least and grown.subjects >= grown.messages * _MIN_NEW_SHARE:
+    if not only_subjects_bound(stream.config):
+        return passed(stream.subject)
+    grown = _growth(stream, earlier)
+    if grown is None:
+        reason = "only its number of subjects limits it: whether new ones come shows between two samples of its leader"
+        return unknown(stream.subject, reason, "run again with --samples 2 or more")
+    if grown.subjects >= least and grown.subjects >= grown.messages * _MIN_NEW_SHARE:
         fills = free is not None and grown.stored_bytes > 0
         left_ns = int(free / grown.stored_bytes * grown.seconds * 1e9) if free is not None and fills else None
         return _growing_finding(stream, grown, least, left_ns if left_ns is not None and left_ns < horizon_ns else None)
