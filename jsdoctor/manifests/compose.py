@@ -60,8 +60,7 @@ def of_compose(tree: Tree) -> Iterator[DeclaredServers]:
 
 def mounts_of(tree: Tree) -> Iterator[ConfigMount]:
     """Which files the services that run nats-server mount as their configuration."""
-    services = list(_services(tree))
-    for service in services:
+    for service in _services(tree):
         volumes = [*_volumes(tree, service.node), *_mounted_configs(tree, service.node)]
         arguments = Arguments()
         arguments.read(service.words)
@@ -72,7 +71,7 @@ def mounts_of(tree: Tree) -> Iterator[ConfigMount]:
                 tree.place.file,
                 lasting,
                 config_map=f"configs.{name}",
-                servers=len(services),
+                servers=1,
                 container=service.node.place,
             )
         config_paths = (arguments.config,) if arguments.config else () if service.words else _IMAGE_CONFIGS
@@ -82,7 +81,7 @@ def mounts_of(tree: Tree) -> Iterator[ConfigMount]:
                     file=tree.place.file,
                     lasting=lasting,
                     path=posixpath.normpath(posixpath.join(posixpath.dirname(tree.place.file), source)),
-                    servers=len(services),
+                    servers=1,
                     container=service.node.place,
                 )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -28,7 +29,7 @@ class ConfigMount:
     """A container of nats-server, and where its configuration comes from.
 
     `config_map` is the name of a ConfigMap or Secret, else `path` is a file beside the manifest. `lasting` are the
-    directories of the container that outlive it; `servers` how many containers like it will run (None: not known).
+    directories of the container that outlive it; `servers` how many containers it stands for (None: not known).
     `container` is its place.
     """
 
@@ -60,10 +61,12 @@ def joined(
 ) -> list[DeclaredServers]:
     """Add to configurations what is known of the workloads that mount them, such as the number of servers.
 
-    If one container runs with a configuration, both become one entry.
+    If one container runs with a configuration, both become one entry. Configurations of one cluster beside each other
+    get the number of all its servers.
     """
     containers = {server.place: server for server in servers if server.what == "container"}
     result: list[DeclaredServers] = []
+    clusters: dict[tuple[str, str, object], list[int]] = defaultdict(list)
     parts: set[FilePosition] = set()
     for server in servers:
         near = _mounting(server, mounts, generated) if server.what == "server configuration" else None
@@ -72,9 +75,16 @@ def joined(
             continue
         places = {mount.container for mount in near}
         running = {place: container for place, container in containers.items() if place in places}
-        result.append(_joined(server, near, list(running.values())))
+        made = _joined(server, near, list(running.values()))
+        if near and made.get("clustered"):
+            clusters[near[0].file, made.namespace, made.get("cluster_name")].append(len(result))
+        result.append(made)
         if len(running) == 1:
             parts.update(running)
+    for members in clusters.values():
+        sizes = [result[place].get("servers") for place in members]
+        for place in members if None not in sizes else ():
+            result[place] = with_size(result[place], sum(sizes), result[place].at("clustered", "jetstream"))
     return [server for server in result if server.what != "container" or server.place not in parts]
 
 
@@ -112,7 +122,7 @@ def _joined(
         unclear.add("persistent")
     sizes = {item.servers for item in near}
     if len(sizes) == 1 and (size := sizes.pop()) is not None:
-        settings["servers"] = size
+        settings["servers"] = len({item.container for item in near}) if size == 1 else size
         places["servers"] = servers.at("clustered", "jetstream")
     mistakes = (*servers.mistakes, *(running[0].mistakes if len(running) == 1 else ()))
     return msgspec.structs.replace(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
+import re
 
 from jsdoctor.manifests.buckets import key_value as key_value_stream
 from jsdoctor.manifests.buckets import object_store as object_store_stream
@@ -85,8 +85,6 @@ def login(resource: Tree, spec: Tree) -> DeclaredLogin:
 
 def _server(url: str) -> tuple[str, bool, bool]:
     """Host and port of a server, whether its URL holds a login, and whether it is reached through TLS."""
-    try:
-        parts = urlsplit(url if "://" in url else f"nats://{url}")
-    except ValueError:
-        return "a server", True, False
-    return parts.netloc.rpartition("@")[2], "@" in parts.netloc, parts.scheme in _ENCRYPTED
+    scheme, _, rest = url.rpartition("://")
+    login, _, host = rest.rpartition("@")  # a password may have any of the characters that end a host
+    return re.split(r"[/?#]", host)[0], bool(login), scheme in _ENCRYPTED

@@ -85,19 +85,19 @@ def _text(item: Tree) -> str:
     return str(item.value).lower() if isinstance(item.value, bool) else str(item.value)
 
 
+_COMMENT = re.compile(r"(?:^|(?<=\s))#.*$", re.MULTILINE)
 _OPERATORS = ";&|<>"
 """Characters of which the operators and redirections of a shell consist."""
 
 
 def _after_server(line: str) -> list[str]:
     """The words of a shell line from the last nats-server up to an operator such as `&&`, or a redirection."""
-    lexer = shlex.shlex(line.replace("\\\n", " "), posix=True, punctuation_chars=_OPERATORS)
+    lexer = shlex.shlex(_COMMENT.sub("", line.replace("\\\n", " ")), posix=True, punctuation_chars=_OPERATORS)
     lexer.whitespace_split, lexer.commenters = True, ""
     try:
         words = list(lexer)
     except ValueError:
         return []
-    words = list(takewhile(lambda word: not word.startswith("#"), words))
     starts = [at for at, word in enumerate(words) if _SERVER.fullmatch(word)]
     rest = words[starts[-1] :] if starts else []
     kept = list(takewhile(lambda word: not set(word) <= set(_OPERATORS), rest))

@@ -62,7 +62,8 @@ def _opens_too_many_brackets(text: str) -> bool:
     """Whether more brackets are open than any manifest has; those in texts count, too."""
     if text.count("[") + text.count("{") <= _MAX_OPEN:
         return False
-    opened = accumulate(1 if bracket[0] in "[{" else -1 for bracket in _BRACKETS.finditer(text))
+    steps = (1 if bracket[0] in "[{" else -1 for bracket in _BRACKETS.finditer(text))
+    opened = accumulate(steps, lambda depth, step: max(depth + step, 0), initial=0)
     return any(depth > _MAX_OPEN for depth in opened)
 
 

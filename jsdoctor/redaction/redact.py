@@ -449,7 +449,7 @@ def _monitored_versions(samples: Iterable[Sample]) -> dict[str, str]:
     for exchange in (exchange for sample in samples for exchange in sample.exchanges):
         if exchange.access is Access.MONITOR and exchange.endpoint is Endpoint.VARZ:
             try:
-                versions[monitor_base(exchange.target)] = decode(exchange.body, _Version).version
+                versions.setdefault(monitor_base(exchange.target), decode(exchange.body, _Version).version)
             except ReplyError:
                 continue
     return versions

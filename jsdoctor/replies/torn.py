@@ -45,40 +45,43 @@ class Repeated(msgspec.Struct, frozen=True):
 def settled(
     streams: Iterable[Stream], silent: Collection[UnresponsiveAsset], again: Repeated
 ) -> tuple[tuple[Stream, ...], tuple[UnresponsiveAsset, ...]]:
-    """The sample's assets, the torn ones as in the repeated replies."""
-    streams_by_key = {stream.key: stream for stream in streams}
-    missing = {asset.subject for asset in silent}
-    for stream in tuple(streams_by_key.values()):
-        if not again.covers(stream.key):
-            continue
-        if stream.from_leader and stream.subject not in missing:
-            streams_by_key[stream.key] = _with_consumers(stream, again.streams.get(stream.key), missing)
-        else:
-            del streams_by_key[stream.key]
-            streams_by_key |= {other.key: other for other in _replacement(stream, again.streams.get(stream.key))}
+    """The streams of a sample, torn assets as in the repeated replies, and the assets that stay silent."""
+    sampled = {stream.key: stream for stream in streams}
+    without_state = {asset.subject for asset in silent}
+    kept = {key: each for key, stream in sampled.items() if (each := _as_repeated(stream, again, without_state))}
     for subject, consumer in again.consumers.items():
-        of_stream = streams_by_key.get((subject.account, subject.stream))
-        if of_stream is not None and subject in missing:
-            streams_by_key[of_stream.key] = _with_consumer(of_stream, subject.name, consumer)
-    for subject in missing:
+        of_stream = kept.get((subject.account, subject.stream))
+        if of_stream is not None and subject in without_state:
+            kept[of_stream.key] = _with_consumer(of_stream, subject.name, consumer)
+    # Streams of which the sample had only the name.
+    for subject in without_state:
         key = (subject.account, subject.name)
-        if subject.kind == "stream" and key not in streams_by_key and (other := again.streams.get(key)):
-            streams_by_key[key] = other
-    return tuple(streams_by_key[key] for key in sorted(streams_by_key)), tuple(
-        a for a in silent if _stays_silent(a.subject, again)
-    )
+        if subject.kind == "stream" and key not in sampled and key in again.streams:
+            kept[key] = again.streams[key]
+    still_silent = tuple(asset for asset in silent if _stays_silent(asset.subject, again))
+    return tuple(kept[key] for key in sorted(kept)), still_silent
 
 
-def _with_consumers(stream: Stream, other: Stream | None, missing: Collection[Subject]) -> Stream:
+def _as_repeated(stream: Stream, again: Repeated, without_state: Collection[Subject]) -> Stream | None:
+    """A stream of the sample with torn consumers replaced, or its replacement; None where it is left out."""
+    if not again.covers(stream.key):
+        return stream
+    if stream.from_leader and stream.subject not in without_state:
+        return _with_consumers(stream, again.streams.get(stream.key), without_state)
+    return _replacement(stream, again.streams.get(stream.key))
+
+
+def _with_consumers(stream: Stream, repeated: Stream | None, without_state: Collection[Subject]) -> Stream:
     """The stream with each torn consumer as in the repeated reply."""
-    names = {subject.name for subject in missing if (subject.account, subject.stream) == stream.key}
+    names = {subject.name for subject in without_state if (subject.account, subject.stream) == stream.key}
     if not names and all(consumer.from_leader for consumer in stream.consumers):
         return stream
-    known = {} if other is None else {consumer.name: consumer for consumer in other.consumers}
+    known = {} if repeated is None else {consumer.name: consumer for consumer in repeated.consumers}
     kept = {c.name: c for c in stream.consumers if c.from_leader and c.name not in names}
     for consumer in stream.consumers:
         if consumer.name not in kept:
-            kept |= {c.name: c for c in _replacement(consumer, known.get(consumer.name))}
+            replacement = _replacement(consumer, known.get(consumer.name))
+            kept |= {consumer.name: replacement} if replacement else {}
     kept |= {name: known[name] for name in names - kept.keys() if name in known}
     return msgspec.structs.replace(stream, consumers=tuple(kept[name] for name in sorted(kept)))
 
@@ -88,10 +91,11 @@ def _with_consumer(stream: Stream, name: str, consumer: Consumer | None) -> Stre
     return msgspec.structs.replace(stream, consumers=tuple(kept[each] for each in sorted(kept)))
 
 
-def _replacement(torn: _Asset, other: _Asset | None) -> Iterator[_Asset]:
-    """The replacement of a torn asset: none if it is gone, or was recreated and is not led yet."""
-    if other is not None and (other.from_leader or other.created == torn.created):
-        yield other
+def _replacement(torn: _Asset, repeated: _Asset | None) -> _Asset | None:
+    """The replacement of a torn asset: None if it is gone, or was recreated and is not led yet."""
+    if repeated is not None and (repeated.from_leader or repeated.created == torn.created):
+        return repeated
+    return None
 
 
 def _stays_silent(subject: Subject, again: Repeated) -> bool:

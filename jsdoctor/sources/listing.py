@@ -10,13 +10,16 @@ from jsdoctor.sources.base import Role, Source
 from jsdoctor.sources.request import EvidenceRequest
 
 _SAMPLING = ("--samples", "--interval")
+_LOGIN = ("--user", "--password", "--token", "--creds", "--nkey", "--js-domain", "--js-api-prefix")
+"""Options of a connection to NATS. Certificates and the timeout also serve Prometheus and Loki."""
 
 
 def sources_of(request: EvidenceRequest, *, live: bool = False) -> tuple[Source, ...]:
     """Every source that is requested. `live`: the deployment is queried whatever else there is, as a capture does.
 
     If no source is named, the deployment of the selected context and the environment is queried; with files, these
-    two do not count. Raises `UsageProblem` for options of a connection where none is named.
+    two do not count. Raises `UsageProblem` for options of a live run (`--samples` and `--interval` only beside
+    Prometheus) or of a login where no deployment is named.
     """
     sources = list(_requested_sources(request))
     has_deployment = any(source.role is Role.DEPLOYMENT for source in sources)
@@ -27,6 +30,7 @@ def sources_of(request: EvidenceRequest, *, live: bool = False) -> tuple[Source,
     is_live = live or any(naming_options) or (request.captured.history is not None and not has_deployment)
     if has_evidence and not (is_live or has_deployment):
         unusable = [name for name in live_flags if request.prometheus.url or name not in _SAMPLING]
+        unusable += [name for name in connection_flags if name in _LOGIN]
         if unusable:
             verb = "needs" if len(unusable) == 1 else "need"
             raise UsageProblem(

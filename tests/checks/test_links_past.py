@@ -55,6 +55,13 @@ def fewer_routes(*names: str, named: bool = False, **left: int) -> Change:
     return change
 
 
+def spread(**counts: int) -> Change:
+    """So many leaf nodes of one account on each of these servers, and none on others."""
+    return lambda links: msgspec.structs.replace(
+        links, leafs=tuple(Leaf(name="site", account="APP") for _ in range(counts.get(links.server, 0)))
+    )
+
+
 def leafs(count: int, server: str = "n1") -> Change:
     connected = tuple(Leaf(name=f"site{number}", account="APP") for number in range(count))
     return lambda links: msgspec.structs.replace(links, leafs=connected if links.server == server else ())
@@ -115,8 +122,12 @@ def test_a_route_that_is_gone(samples: list[PastSample], expected: dict[str, Out
         ([sample(leafs(2))] * 4 + [sample(leafs(1))], {"n1": Outcome.PASS}),
         ([sample(leafs(2))] * 3 + [sample(leafs(0), started=1)] * 2, {}),
         ([sample(leafs(0))] * 5, {}),
+        (
+            [sample(spread(n1=1, n2=1))] * 3 + [sample(spread(n3=1))] * 2,
+            {"n1": Outcome.PASS, "n2": Outcome.FAIL},
+        ),
     ],
-    ids=["all", "one less", "moved", "missed once", "restarted", "none"],
+    ids=["all", "one less", "moved", "missed once", "restarted", "none", "one of two moved"],
 )
 def test_a_leaf_node_that_is_gone(samples: list[PastSample], expected: dict[str, Outcome]) -> None:
     assert outcomes(leaf_lost_history(ServerPast(tuple(samples)))) == expected

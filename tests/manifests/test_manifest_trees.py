@@ -81,6 +81,7 @@ def test_yaml_places_anchors_and_merges() -> None:
         ("a: *nowhere\n", 1),
         ("a: !!int hunter2\n", 1),
         ("[" * 500 + "]" * 500, 1),
+        (f"# {']' * 100_000}\na: {'[' * 100_000}", 1),
     ],
 )
 def test_yaml_mistakes_have_a_place_and_quote_nothing(text: str, line: int) -> None:

@@ -61,7 +61,10 @@ def leaf_lost_history(past: ServerPast) -> Iterator[Finding]:
     lost = {links.server.name: _lost(links) for links in known}
     gained = sum((_gained(links) for links in known), Counter[str]())
     for history in known:
-        missing = lost[history.server.name] - gained
+        gone = +lost[history.server.name]
+        moved = gone & gained
+        gained -= moved
+        missing = gone - moved
         if missing:
             yield _leafs_gone(history, missing)
         elif any(links.leafs for links in history.earlier):

@@ -60,6 +60,7 @@ def _judge_cluster(group: Members) -> Iterator[Finding]:
     prefix = unique_tag(storing)
     values = {value for server in storing if (value := value_of_tag(server, prefix))}
     full = [server for server in storing if is_full(server)]
+    left = {value for server in storing if server not in full and (value := value_of_tag(server, prefix))}
     if prefix and len(values) < _REPLICAS:
         without = [server.name for server in storing if not value_of_tag(server, prefix)]
         lacking = f"; {', '.join(without)} have none" if without else ""
@@ -78,6 +79,16 @@ def _judge_cluster(group: Members) -> Iterator[Finding]:
             f" their `max_ha_assets`: a stream with {_REPLICAS} replicas is refused (10005)",
             *(server.observed("ha_assets", _ha_assets(server)) for server in full),
             measured=(len(storing) - len(full), _REPLICAS, "count"),
+        )
+    elif prefix and len(left) < _REPLICAS:
+        yield failed(
+            group.subject,
+            f"`unique_tag` demands servers with different tags {prefix}…, and those below their `max_ha_assets` have"
+            f" {counted(len(left), 'value')} of it ({', '.join(sorted(left))}): a stream with {_REPLICAS} replicas is"
+            " refused (10005)",
+            *(server.observed("tags", list(_tags(server))) for server in storing),
+            *(server.observed("ha_assets", _ha_assets(server)) for server in full),
+            measured=(len(left), _REPLICAS, "count"),
         )
     else:
         yield passed(group.subject)

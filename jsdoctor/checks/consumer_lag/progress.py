@@ -114,7 +114,9 @@ def quiet_ns(consumer: Consumer) -> int | None:
 def unacknowledged_ns(consumer: Consumer) -> int | None:
     """How long nothing was acknowledged, in ns; None if unknown."""
     floor = consumer.ack_floor
-    return _since_ns(consumer, floor.last_active or _nothing_since(consumer, floor))
+    # The floor may be 0 with messages acknowledged past it: an election forgets when.
+    elected = consumer.cluster.leader_since if consumer.cluster else None
+    return _since_ns(consumer, floor.last_active or elected or _nothing_since(consumer, floor))
 
 
 def unserved_since(stream: Stream, consumer: Consumer) -> datetime | None:

@@ -30,7 +30,7 @@ def of_change(config: ConsumerConfig, current: ConsumerConfig) -> Iterator[Serve
     for row in rows(ConsumerConfig):
         was, wanted = getattr(current, row.attribute), getattr(config, row.attribute)
         if row.setting.fixed_since is not None and was != wanted:
-            values = "" if row.kind is FieldKind.DURATION else f" from {was!r} to {wanted!r}"
+            values = "" if row.kind in (FieldKind.DURATION, FieldKind.MOMENT) else f" from {was!r} to {wanted!r}"
             text = f"{row.name} cannot be changed{values}"
             yield ServerRefusal(row.name, text, _CREATE_FAILED, row.setting.fixed_since)
 

@@ -125,7 +125,8 @@ def dedupe_state_lost_stored(
         if close:
             between = [_between(stream, origins, starts, repeat) for repeat in close]
             known = next(filter(None, between), "")
-            count = stream.stored.repeats.distances.below(window_ns)
+            distances = stream.stored.repeats.distances
+            count = distances.below(window_ns) - distances.below(1)
             why = known or "the window was shorter then, a clock was set forward (JSD104), or the ids were lost"
             yield failed(
                 stream.stored.subject,

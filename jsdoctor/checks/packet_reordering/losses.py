@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from jsdoctor.checks.packets.views import DirectionView, View, percent, proves_no_loss, why_not
+from jsdoctor.checks.packets.views import DirectionView, View, percent, proves_no_loss, why_network_unjudged
 from jsdoctor.model.latency import Latencies
 from jsdoctor.model.packets import PathDelay, Retransmission
 from jsdoctor.model.share import Share
@@ -108,7 +108,7 @@ def _timeout_text(resent: Retransmission) -> str:
 
 def network_faults(view: View) -> str:
     """The faults that TCP shows on this connection, or that it shows none; empty if the capture lost too much."""
-    if why_not(view) or any(proves_no_loss(view, flow) for flow in view.tcp.flows):
+    if why_network_unjudged(view) or any(proves_no_loss(view, flow) for flow in view.tcp.flows):
         return ""
     causes = []
     lost = sum(loss.share.events for direction in view.directions if (loss := losses(direction)))

@@ -15,7 +15,7 @@ from jsdoctor.checks.packets.views import (
     observed,
     period,
     proves_no_loss,
-    why_not,
+    why_network_unjudged,
 )
 from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.params import Params
@@ -29,7 +29,7 @@ _NOT_WHOLE = "the capture itself lost too much to tell loss in the network from 
 @connection_check("packet_reordering.packets_lost")
 def packets_lost(view: View, params: Params) -> Finding | None:
     """Judge each connection by its worse direction; the message names both."""
-    if reason := why_not(view):
+    if reason := why_network_unjudged(view):
         return unknown(view.subject, reason, HOW_TO_CAPTURE)
     if any(proves_no_loss(view, flow) for flow in view.tcp.flows):
         return unknown(view.subject, _NOT_WHOLE, HOW_TO_CAPTURE)

@@ -15,7 +15,7 @@ from jsdoctor.checks.packets.views import (
     observed,
     percent,
     period,
-    why_not,
+    why_network_unjudged,
 )
 from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.packets import Flow, Reordering
@@ -27,7 +27,7 @@ from jsdoctor.model.wording import counted, span
 @connection_check("packet_reordering.packets_reordered")
 def packets_reordered(view: View, params: Params) -> Finding | None:
     """Judge each connection by its worse direction."""
-    if reason := why_not(view):
+    if reason := why_network_unjudged(view):
         return unknown(view.subject, reason, HOW_TO_CAPTURE)
     findings = [
         _finding(view, direction, params)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jsdoctor.checks.packets.views import DirectionView, View, connection_check, observed, period, why_not
+from jsdoctor.checks.packets.views import DirectionView, View, connection_check, observed, period, why_network_unjudged
 from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.params import Params
 
@@ -10,7 +10,7 @@ from jsdoctor.model.params import Params
 @connection_check("packet_reordering.path_mtu", severity=Severity.ERROR)
 def path_mtu(view: View, params: Params) -> Finding | None:
     """Judge each connection by its worse direction."""
-    if why_not(view) or view.tcp.one_sided:
+    if why_network_unjudged(view) or view.tcp.one_sided:
         return None
     stuck = [direction for direction in view.directions if _is_stuck(direction, params)]
     if not stuck:

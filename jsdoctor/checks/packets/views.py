@@ -58,7 +58,7 @@ def dropped(capture: Capture) -> Share:
     return Share(drops, capture.packets + drops)
 
 
-def why_not(view: View) -> str:
+def why_network_unjudged(view: View) -> str:
     """Why the network cannot be judged from this capture; empty: it can."""
     if view.tcp.captured_twice:
         return (

@@ -402,10 +402,12 @@ class Loading:
         if asset.cluster is None:
             return False
         copy, leader = (name, asset.cluster.raft_group), (asset.answered_by, asset.cluster.raft_group)
-        is_group_new = leader in self._young_logs or leader in self._empty_logs
+        has_leader_young_log = leader in self._young_logs or leader in self._empty_logs
         if copy in self._empty_logs:
-            return is_group_new
-        return copy in self._young_logs and (copy in self._whole_logs or not is_group_new)
+            return has_leader_young_log
+        # A young log with the group's first entry was begun just now. Without it, it was copied just now, or shortened:
+        # then the leader's is young, too.
+        return copy in self._young_logs and (copy in self._whole_logs or not has_leader_young_log)
 
     def _has_joined(self, name: str, asset: Stream | Consumer) -> bool:
         """Whether it is a new copy of a stream that acknowledgements remove messages from.

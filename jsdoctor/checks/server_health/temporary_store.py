@@ -66,7 +66,8 @@ def temporary_store_logged(logs: LogEvidence) -> Iterator[Finding]:
 def _empty_starts(logs: LogEvidence) -> Iterator[Finding]:
     """Find servers that bootstrap a second time, which means an empty store (server: raft.go bootstrap)."""
     by_server: dict[str, list[ProcessRun]] = defaultdict(list)
-    for run in sorted((run for run in logs.runs if run.started), key=lambda run: run.started.us if run.started else 0):
+    with_store = [run for run in logs.runs if run.started and (run.bootstrapped or run.recovered)]
+    for run in sorted(with_store, key=lambda run: run.started.us if run.started else 0):
         by_server[run.server].append(run)
     for server, runs in by_server.items():
         began = [later for earlier, later in pairwise(runs) if _lost_its_store(earlier, later)]
@@ -94,7 +95,7 @@ def _observed(run: ProcessRun) -> Observation:
 
 def _lost_its_store(earlier: ProcessRun, later: ProcessRun) -> bool:
     """Whether the later process bootstraps after an earlier one had a store. Overlapping logs are of two servers."""
-    if not later.bootstrapped or not (earlier.bootstrapped or earlier.recovered):
+    if not later.bootstrapped:
         return False
     return earlier.last is None or later.started is None or earlier.last.us <= later.started.us
 

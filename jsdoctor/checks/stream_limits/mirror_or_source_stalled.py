@@ -269,14 +269,17 @@ def is_heard(origin: Origin) -> bool:
 
 
 def quiet_ns(stream: Stream, origin: Origin, history: StreamHistory | None, deployment: Deployment) -> int:
-    """For how long nothing was received from an origin; if ever, since the leader's election or over the samples."""
+    """For how long nothing was received from an origin. If nothing ever was: since its leader began to copy, else over
+    the samples; 0 where neither shows it.
+    """
     if origin.now.active_ns >= 0:
         return max(origin.now.active_ns, _over_attempts_ns(stream, origin, history, deployment))
     since = deployment.copying_since(stream)
     if since:
         return int((stream.at - since).total_seconds() * 1e9)
-    never = history and all(reading.active_ns < 0 for reading in origin.before)
-    return int(history.elapsed_s * 1e9) if history and never else 0
+    if not history or len(origin.before) < len(history.readings) - 1:
+        return 0
+    return int(history.elapsed_s * 1e9) if all(reading.active_ns < 0 for reading in origin.before) else 0
 
 
 def unheard(origin: Origin, stream: Stream, deployment: Deployment) -> bool:

@@ -238,13 +238,18 @@ class StreamUpdate(ConfigurationUpdate):
 
 
 class _Limits(StreamUpdate):
-    """Limits of which at least one is given, and for which there must be storage."""
+    """Limits of which at least one is given (`needed` says which), and for which there must be storage."""
+
+    needed = "max_msgs or max_bytes"
 
     def changes(self, target: Target, values: Values) -> list[Change]:
-        _, refusal = SeenState(target.evidence).possible(target.subject, values)
+        given = {name: whole_number(values, name) for name in self.names if name in values}
+        if not given:
+            raise CannotPlanError(f"it needs {self.needed}")
+        _, refusal = SeenState(target.evidence).possible(target.subject, given)
         if refusal and target.stream and target.stream.has_leader:
             raise CannotPlanError(refusal)
-        wanted = _settings({name: whole_number(values, name) for name in self.names if name in values}, self.names)
+        wanted = _settings(given, self.names)
         return [_change(target, key, after) for key, after in wanted.items()]
 
 
@@ -298,11 +303,7 @@ class SetMaxAge(_LowersLimit):
     step_risk = Risk.DISRUPTIVE
     effect = "messages are kept for that long"
     improvement = TAKES_PUBLISHES
-
-    def changes(self, target: Target, values: Values) -> list[Change]:
-        if changes := super().changes(target, values):
-            return changes
-        raise CannotPlanError("it needs max_age, for example max_age=10m")
+    needed = "max_age, for example max_age=10m"
 
 
 class SetDiscard(StreamUpdate):
