@@ -15,12 +15,16 @@ from jsdoctor.model.saved_report import SavedReport, SavedResult
 _NOT_JUDGED = (Outcome.NOT_EVALUATED, Outcome.ERROR)
 
 
-def was_judged(rule: Outcome | None, unknown: Collection[Subject], subject: Subject) -> bool:
+def was_judged(
+    rule: Outcome | None, unknown: Collection[Subject], subject: Subject, seen_by: Collection[str] = ()
+) -> bool:
     """Whether a rule has judged a subject. `rule` is the outcome of the rule, None if it was not run.
 
     `unknown` are the subjects that the rule could not judge, and those of evidence that was requested and is missing.
+    `seen_by` are the servers that showed the finding before: without one of them, what it held is not seen.
     """
-    return rule is not None and rule not in _NOT_JUDGED and not set(unknown) & set(_holders(subject))
+    servers = {_SOME_SERVER, *(Subject(kind="server", name=name) for name in seen_by)} if seen_by else set()
+    return rule is not None and rule not in _NOT_JUDGED and not set(unknown) & (servers | set(_holders(subject)))
 
 
 _SOME_SERVER = Subject(kind="server")
@@ -145,7 +149,7 @@ def _absent_now(before: SavedResult, later: SavedReport) -> ComparedFinding:
 def _has_judged(report: SavedReport, result: SavedResult) -> bool:
     rules = (rule for rule in report.rules if rule.code == result.code)
     rule = next((outcome_of_read_subjects(rule.outcome, rule.subjects) for rule in rules), None)
-    return was_judged(rule, set(_unjudged_subjects(report, result.code)), result.subject)
+    return was_judged(rule, set(_unjudged_subjects(report, result.code)), result.subject, result.seen_by)
 
 
 def _unjudged_subjects(report: SavedReport, code: str) -> Iterable[Subject]:

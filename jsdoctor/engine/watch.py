@@ -111,4 +111,5 @@ def _is_judged(report: Report, earlier: Result) -> bool:
     rule = next((outcome_of_read_subjects(verdict.outcome, verdict.subjects) for verdict in verdicts), None)
     undecided = {r.finding.subject for r in report.results if r.rule.code == code and is_undecided(r.finding.outcome)}
     missing = unread_subjects(gap.subject for gap in report.gaps if gap.requested)
-    return was_judged(rule, undecided.union(missing), subject)
+    seen_by = {observation.source for observation in earlier.finding.evidence}
+    return was_judged(rule, undecided.union(missing), subject, seen_by)

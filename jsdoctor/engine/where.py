@@ -31,6 +31,9 @@ _MESSAGES_OF_ROOM = 2
 """Number of messages of average size: if max_bytes leaves no room for them, it is what removes messages."""
 
 
+_WITHOUT_LEADER = "its leader did not respond"
+
+
 def where(evidence: EvidenceSet, *names: str, logins: Logins = NO_LOGINS) -> tuple[Whereabouts, ...]:
     """What was found for each `SUBJECT`, `STREAM`, `STREAM/CONSUMER` or `STREAM#SEQUENCE`.
 
@@ -172,6 +175,8 @@ def _readers(stream: Stream, subjects: tuple[str, ...], seen: _Seen) -> Iterator
 def _reader_text(consumer: Consumer, stream: Stream, seen: _Seen) -> str:
     kind = "push" if consumer.config.is_push else "pull"
     filters = f" of {listed(consumer.config.filters, 2)}" if consumer.config.filters else ""
+    if not consumer.from_leader:
+        return f"{consumer.name} ({kind}{filters}): {_WITHOUT_LEADER}, so its backlog is not known"
     waiting = f", {counted(consumer.num_waiting, 'request')} waiting"
     if kind == "push":
         names = seen.subscribers((consumer.config.deliver_subject,), stream.own_account)
@@ -278,6 +283,8 @@ def _message(streams: Sequence[Stream], name: str, sequence: int, seen: _Seen) -
 def _message_state(stream: Stream, sequence: int) -> str:
     """Whether a sequence is stored, gone or not stored yet, as far as the state of the stream and its limits show."""
     state = stream.state
+    if not stream.from_leader:
+        return f"undecided: {_WITHOUT_LEADER}"
     if sequence > state.last_seq:
         return f"not stored yet: the last sequence is {state.last_seq:,}"
     if sequence < state.first_seq:
@@ -322,6 +329,8 @@ def _progresses(stream: Stream, sequence: int) -> Iterator[str]:
 
 
 def _consumer_progress(consumer: Consumer, sequence: int) -> str:
+    if not consumer.from_leader:
+        return f"{consumer.name}: {_WITHOUT_LEADER}"
     if not consumer.delivered.consumer_seq:
         return f"{consumer.name}: has delivered nothing yet"
     if sequence <= consumer.ack_floor.stream_seq:

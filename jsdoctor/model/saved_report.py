@@ -9,6 +9,12 @@ import msgspec
 from jsdoctor.model.finding import Outcome, Severity, Subject
 
 
+class SavedObservation(msgspec.Struct, frozen=True):
+    """One entry of the evidence of a result: the server, file or bundle that showed it."""
+
+    source: str = ""
+
+
 class SavedResult(msgspec.Struct, frozen=True):
     """One entry of `results`."""
 
@@ -21,6 +27,12 @@ class SavedResult(msgspec.Struct, frozen=True):
     measured: float | int | str | None = None
     unit: str | None = None
     suppressed: dict[str, str | None] | None = None
+    evidence: tuple[SavedObservation, ...] = ()
+
+    @property
+    def seen_by(self) -> frozenset[str]:
+        """What showed it: servers, files, bundles."""
+        return frozenset(observation.source for observation in self.evidence)
 
 
 class SavedRule(msgspec.Struct, frozen=True):

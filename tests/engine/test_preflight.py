@@ -52,6 +52,19 @@ def test_two_of_three_take_the_quorum_of_every_group(base: str) -> None:
     assert all("one server at a time" in obstacle.advice for obstacle in judged.obstacles)
 
 
+def test_a_position_in_memory_is_lost_whatever_becomes_of_its_stream() -> None:
+    """Acceptance of an unavailable stream does not cover it, nor what was not read of that stream."""
+    alone = {"set": {"config.num_replicas": 1, "cluster.leader": "n2", "cluster.replicas": []}}
+    in_memory = {"set": {**alone["set"], "config.mem_storage": True}}
+    edits = [{"stream": "APP/ORDERS", **alone}, {"consumer": "APP/ORDERS/billing", **in_memory}]
+    judged = preflight(
+        evidence_of({"base": "three-nodes-2.15.1", "edit": edits}), ["n2"], accepted=[Acceptance.UNAVAILABLE]
+    )
+    assert seen(judged)["APP > ORDERS"] is Harm.UNAVAILABLE
+    assert seen(judged)["APP > ORDERS > billing"] is Harm.DATA_LOST
+    assert judged.verdict is GoNoGo.NO_GO
+
+
 def test_three_of_three_lose_what_is_in_memory() -> None:
     judged = result("three-nodes-2.15.1", without="n1 n2 n3")
     assert seen(judged)["APP > CACHE"] is Harm.DATA_LOST

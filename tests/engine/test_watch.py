@@ -121,3 +121,14 @@ def test_a_server_that_gave_only_its_address_may_be_any_server() -> None:
         [("appeared", "shipping")],
         [("resolved", "n1")],
     ]
+
+
+def test_what_a_silent_server_held_is_not_resolved() -> None:
+    """A stream with one replica is gone from the lists with the server that has it."""
+    seen_by = STUCK.finding.evidence[0].source
+    gaps = {
+        name: Gap("server", Subject(kind="server", name=name), "it did not respond", "start it")
+        for name in (seen_by, "another")
+    }
+    assert watched(report(STUCK), report(ANOTHER, gaps=(gaps[seen_by],)))[1] == [("appeared", "shipping")]
+    assert ("resolved", "billing") in watched(report(STUCK), report(ANOTHER, gaps=(gaps["another"],)))[1]

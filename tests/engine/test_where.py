@@ -88,3 +88,21 @@ def test_consumers_filter_what_the_stream_makes_of_a_subject() -> None:
     change = {"config.subject_transform": {"src": "orders.>", "dest": "archive.>"}}
     facts = asked("orders.eu.x", {"stream": "APP/ORDERS", "set": change}).found[0].facts
     assert facts[1] == "stored as archive.eu.x (subject_transform)"
+
+
+def test_counts_of_a_follower_are_not_shown() -> None:
+    silent = {"server": "n3", "endpoint": "JSZ", "drop": True}
+    led = {"consumer": "APP/ORDERS/billing", "set": {"cluster.leader": "n3"}}
+    facts = asked("ORDERS", silent, led).found[0].facts
+    assert "read by billing (pull of orders.paid): its leader did not respond, so its backlog is not known" in facts
+    assert asked("ORDERS#60", {"stream": "APP/ORDERS", "set": {"cluster.leader": "n3"}}, silent).sentence == (
+        "ORDERS#60: undecided: its leader did not respond"
+    )
+
+
+def test_a_server_that_is_down_may_have_the_stream() -> None:
+    down = {"server": "n2", "drop": True}
+    gone = {"cluster.replicas": [{"name": "n2", "current": False, "offline": True, "active": 190_000_000_000}]}
+    answer = asked("NOWHERE", down, {"stream": "APP/ORDERS", "set": gone})
+    assert not answer.found
+    assert answer.unseen

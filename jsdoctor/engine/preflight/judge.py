@@ -49,7 +49,7 @@ def settled(result: Preflight, accepted: Collection[Acceptance], unread: Iterabl
     """The result with sorted obstacles, accepted ones marked, and distinct gaps, those of `unread` replies included."""
     harms = {harm for acceptance in accepted for harm in acceptance.harms}
     obstacles = tuple(replace(each, accepted=each.harm in harms) for each in result.obstacles)
-    order, known = list(Harm), {obstacle.subject for obstacle in obstacles if obstacle.subject != CLUSTER}
+    order, known = list(Harm), {each.subject for each in obstacles if each.subject != CLUSTER and not each.accepted}
     return replace(
         result,
         obstacles=tuple(sorted(obstacles, key=lambda each: (order.index(each.harm), each.subject.label))),
@@ -58,8 +58,8 @@ def settled(result: Preflight, accepted: Collection[Acceptance], unread: Iterabl
 
 
 def not_seen(evidence: EvidenceSet, land: Landscape, without: Sequence[str]) -> Iterator[Gap]:
-    """Gaps that may hide an obstacle. A server that is gone is no gap, unless it is one of `without`."""
-    gone = land.gone
+    """Gaps that may hide an obstacle. For a choice of servers (`without`), another one that is gone is no gap."""
+    gone = land.gone if without else frozenset()
     missing = [evidence.why_absent(k) for k in (SnapshotSeries, Servers) if evidence.get(k) is None]
     requested = [gap for gap in evidence.gaps_for(()) if gap.requested]
     for gap in dict.fromkeys((*requested, *missing)):
@@ -143,7 +143,7 @@ class _Case:
 
     def _judge_group(self, group: RaftGroup) -> None:
         """Add the obstacle or gap of a group; one that keeps its quorum adds to `_spare` and perhaps to `_moving`."""
-        if group.stream is not None and group.stream.key in self._unavailable:
+        if group.stream is not None and group.stream.key in self._unavailable and not self._is_lost(group):
             return  # a consumer of a stream that is an obstacle itself
         if group.size == 1 and not group.doubt:
             self._judge_single(group)
@@ -178,6 +178,10 @@ class _Case:
             self._spare.append(len(sure) - group.needed)
             if group.leader in self._away:
                 self._moving.append(group)
+
+    def _is_lost(self, group: RaftGroup) -> bool:
+        """Whether every copy is in the memory of a server that would be gone."""
+        return group.is_in_memory and all(member.name in self._away or _is_gone(member) for member in group.members)
 
     def _add_obstacle(
         self, group: RaftGroup, harm: Harm, message: str, advice: str, *, scale: int = 0, remains: bool = True
