@@ -19,6 +19,7 @@ from jsdoctor.engine.suppression import resolve_waivers
 from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.option import request_from
+from jsdoctor.redaction.redact import scrub_line
 from jsdoctor.render.escape import printable
 from jsdoctor.render.wording import quantity
 from jsdoctor.sources.archives.part import log_scan
@@ -78,7 +79,9 @@ def _connection_settings(given: Mapping[str, Any], config: Configuration) -> Ite
     yield row("server", "servers", ", ".join(settings.servers))
     contexts = [login.context_name or "none" for login in resolve_logins(options, config)]
     yield row("context", "context_name", ", ".join(contexts))
-    yield row("login", "login", "none" if settings.origins["login"] == _DEFAULT else "given, not shown")
+    in_url = settings.origins["login"] == _DEFAULT and any(settings.server_logins)
+    is_given = in_url or settings.origins["login"] != _DEFAULT
+    yield row("login", "servers" if in_url else "login", "given, not shown" if is_given else "none")
     for name in ("tls_cert", "tls_key", "tls_ca"):
         if getattr(settings, name):
             yield row(name.replace("_", ""), name, getattr(settings, name))
@@ -108,8 +111,19 @@ def _run_settings(config: Configuration) -> Iterator[ShownSetting]:
     yield _setting("baseline", config.baseline or "none", config.baseline, config)
     yield _setting("docs-url", config.docs_url or "none", config.docs_url, config)
     for option, value in config.options.items():
-        shown = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-        yield ShownSetting(option, "given, not shown" if option.endswith(_SECRET_SUFFIX) else shown, config.origin)
+        yield ShownSetting(option, _without_secrets(option, value), config.origin)
+
+
+def _without_secrets(option: str, value: object) -> str:
+    """A value of a source's option: headers are not shown, nor values of Spark settings, nor parameters of its URL."""
+    values = [str(each) for each in value] if isinstance(value, list) else [str(value)]
+    if option.endswith(_SECRET_SUFFIX):
+        return "given, not shown"
+    if option == "conf":
+        values = [f"{each.partition('=')[0]}=…" for each in values]
+    if option == "remote":
+        values = [each.partition(";")[0] for each in values]
+    return ", ".join(map(scrub_line, values))
 
 
 def _setting(name: str, value: object, configured: object, config: Configuration) -> ShownSetting:

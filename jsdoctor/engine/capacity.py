@@ -346,11 +346,15 @@ def _rate(history: StreamHistory, path: str) -> GrowthRate | None:
 
 
 class _Grower(NamedTuple):
-    """What fills a limit: how fast, and after how many bytes or seconds its own limits stop it."""
+    """What fills a limit: how fast, and after how many bytes or seconds its own limits stop it.
+
+    `held`: how many bytes it can lose.
+    """
 
     rate: GrowthRate
     left: float = inf
     left_s: float = inf
+    held: float = inf
 
 
 def _growers(streams: Iterable[_Grown], copies: bool = False) -> Iterator[_Grower]:
@@ -362,7 +366,7 @@ def _growers(streams: Iterable[_Grown], copies: bool = False) -> Iterator[_Growe
         size = {"bytes": 1.0, "messages": state.bytes / max(state.messages, 1)}
         left = min(((use.limit - use.used) * size[use.noun] for use in storage_fills(stream)), default=inf)
         total = GrowthRate(rate.low * number, rate.mean * number, rate.high * number)
-        yield _Grower(total, max(left, 0.0) * number, _age_left_s(stream))
+        yield _Grower(total, max(left, 0.0) * number, _age_left_s(stream), state.bytes * number)
 
 
 def _age_left_s(stream: Stream) -> float:
@@ -373,12 +377,19 @@ def _age_left_s(stream: Stream) -> float:
     return left_s if left_s > 0 else inf
 
 
-def _reached_s(left: int, growers: Iterable[tuple[float, float, float]]) -> float | None:
+def _end_s(grower: _Grower, speed: float) -> float:
+    """Seconds until it stops at that speed, in bytes per second."""
+    if speed > 0:
+        return min(grower.left / speed, grower.left_s)
+    return grower.held / -speed if speed < 0 else inf
+
+
+def _reached_s(left: int, growers: Iterable[tuple[_Grower, float]]) -> float | None:
     """Seconds until growers add `left` bytes together; None: never, as their own limits stop them before.
 
-    Each is its bytes per second, and the bytes and seconds after which it stops.
+    Each has its speed in bytes per second. One that shrinks stops when it is empty.
     """
-    ends = sorted((min(room / speed, left_s) if speed > 0 else inf, speed) for speed, room, left_s in growers)
+    ends = sorted((_end_s(grower, speed), speed) for grower, speed in growers)
     now, grown_by, speed = 0.0, 0.0, fsum(each for _, each in ends)
     for end, own in ends:
         if speed > 0 and grown_by + speed * (end - now) >= left:
@@ -407,8 +418,8 @@ def _dues(limits: Sequence[_Limit], growers: Iterable[_Grower], at: datetime) ->
         if left <= 0:
             continue
         earliest, expected, latest = (
-            _after(at, _reached_s(left, ((getattr(g.rate, speed), g.left, g.left_s) for g in every)))
-            for speed in ("high", "mean", "low")
+            _after(at, _reached_s(left, ((grower, getattr(grower.rate, which)) for grower in every)))
+            for which in ("high", "mean", "low")
         )
         if earliest is not None:
             yield Due(

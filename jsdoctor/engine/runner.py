@@ -164,7 +164,7 @@ def _verdict(rule: Rule, kept: Sequence[Result], counts: Counter[Outcome], unrea
         return RuleVerdict(rule, outcome, dict(counts), why.message, why.how_to_get)
     if outcome is not Outcome.FAIL and unread:
         return RuleVerdict(rule, Outcome.NOT_EVALUATED, dict(counts), *summarised(unread))
-    return RuleVerdict(rule, outcome, dict(counts))
+    return RuleVerdict(rule, outcome, dict(counts), in_part=bool(unread))
 
 
 def _gap_of_named(rule: Rule, why: Gap) -> Gap:

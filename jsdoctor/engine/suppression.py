@@ -67,7 +67,9 @@ def fully_judged(verdicts: Iterable[RuleVerdict]) -> set[str]:
     return {
         verdict.rule.code
         for verdict in verdicts
-        if verdict.outcome not in blind and not any(verdict.subjects.get(outcome) for outcome in blind)
+        if verdict.outcome not in blind
+        and not verdict.in_part
+        and not any(verdict.subjects.get(outcome) for outcome in blind)
     }
 
 

@@ -133,7 +133,7 @@ class RuleVerdict(msgspec.Struct, frozen=True):
     """The outcome of one rule: the worst, how many subjects ended in each, and the reason if it was not evaluated.
 
     `subjects` has a count for each outcome that occurred. `reason` and `how_to_get` are empty if the rule was
-    evaluated.
+    evaluated. `in_part`: some of what it needs was not read, so that there may be more than it found.
     """
 
     rule: Rule
@@ -141,6 +141,7 @@ class RuleVerdict(msgspec.Struct, frozen=True):
     subjects: dict[Outcome, int] = {}
     reason: str = ""
     how_to_get: str = ""
+    in_part: bool = False
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,6 +11,8 @@ timeout = "9s"
 budget = 40
 fail-on = "warning"
 monitor = ["http://ops:secret-word@n1.example:8222"]
+remote = "sc://spark:15002/;use_ssl=true;token=secret-word"
+conf = ["spark.hadoop.fs.s3a.secret.key=secret-word", "spark.executor.cores=2"]
 
 [rules.JSD401]
 warn_pending = 77
@@ -42,7 +44,10 @@ def test_the_file_the_environment_and_the_command_line(tmp_path: Path) -> None:
     assert shown["budget"] == ("40 requests/s", "jsdoctor.toml")
     assert shown["fail-on"] == ("warning", "jsdoctor.toml")
     assert shown["monitor"] == ("http://n1.example:8222", "jsdoctor.toml")
-    assert shown["JSD401.warn_pending"] == ("77", "jsdoctor.toml:8")
+    assert shown["login"] == ("given, not shown", "jsdoctor.toml")
+    assert shown["remote"] == ("sc://spark:15002/", "jsdoctor.toml")
+    assert shown["conf"] == ("spark.hadoop.fs.s3a.secret.key=…, spark.executor.cores=…", "jsdoctor.toml")
+    assert shown["JSD401.warn_pending"] == ("77", "jsdoctor.toml:10")
     environment = {"NATS_URL": "nats://n2.example:4222", "NATS_TIMEOUT": "3s"}
     shown = settings(tmp_path, env=environment)
     assert shown["server"] == ("nats://n2.example:4222", "NATS_URL")
@@ -58,7 +63,7 @@ def test_text_for_people(tmp_path: Path) -> None:
     done = jsdoctor("config", "show", cwd=tmp_path)
     assert "configuration file: jsdoctor.toml" in done.stdout
     assert "secret-word" not in done.stdout + done.stderr
-    assert "(jsdoctor.toml:8)" in done.stdout
+    assert "(jsdoctor.toml:10)" in done.stdout
 
 
 def test_a_mistake_in_the_file_is_reported(tmp_path: Path) -> None:

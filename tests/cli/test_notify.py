@@ -9,7 +9,7 @@ from typing import ClassVar
 import pytest
 
 from jsdoctor.app.watch.notify import Notifier
-from jsdoctor.app.watch.request import Receiver
+from jsdoctor.app.watch.request import Receiver, parse_receiver
 from jsdoctor.engine.watch import ChangeKind, FindingChange
 from jsdoctor.render.watch.notification import Notification
 from jsdoctor.render.watch.notification_format import NotificationFormat
@@ -67,3 +67,16 @@ def test_what_comes_while_another_receiver_is_slow_is_posted(url: str) -> None:
     Answers.released.set()
     notifier.finish(20)
     assert sorted(Answers.posted) == ["/quick", "/quick", "/slow", "/slow"]
+
+
+def test_an_address_from_a_file_may_end_in_a_line_break_and_nothing_else_is_hidden_in_it() -> None:
+    assert parse_receiver("slack=https://hooks.example/x\r\n").url == "https://hooks.example/x"
+    with pytest.raises(ValueError, match="write it as"):
+        parse_receiver("https://hooks.example/x\ry")
+
+
+def test_an_address_that_is_no_url_is_a_problem_and_no_crash() -> None:
+    notifier = Notifier((Receiver(NotificationFormat.JSON, "http://[::1/x"),))
+    notifier.send(notification())
+    notifier.finish(20)
+    assert notifier.problem == "the address of a receiver is no URL"

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from jsdoctor.configuration.option_values import parse_size
-from jsdoctor.engine.capacity import _reached_s, capacity
+from jsdoctor.engine.capacity import _Grower, _reached_s, capacity
 from jsdoctor.model.capacity import Capacity, CapacityReport, GrowthRate, Space, StreamGrowth, StreamRoom
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.trend import Trend
@@ -41,20 +41,25 @@ def growth_of(found: Capacity, name: str) -> StreamGrowth:
 @pytest.mark.parametrize(
     ("growers", "seconds"),
     [
-        ([(10.0, inf, inf)], 10.0),
-        ([(10.0, 50.0, inf)], None),
-        ([(10.0, 50.0, inf), (5.0, inf, inf)], 10.0),
-        ([(10.0, inf, 4.0), (1.0, inf, inf)], 60.0),
-        ([(10.0, inf, inf), (-5.0, inf, inf)], 20.0),
-        ([(0.0, 50.0, inf), (-5.0, inf, inf)], None),
-        ([(10.0, 0.0, inf), (2.0, inf, inf)], 50.0),
+        ([(10.0, inf, inf, inf)], 10.0),
+        ([(10.0, 50.0, inf, inf)], None),
+        ([(10.0, 50.0, inf, inf), (5.0, inf, inf, inf)], 10.0),
+        ([(10.0, inf, 4.0, inf), (1.0, inf, inf, inf)], 60.0),
+        ([(10.0, inf, inf, inf), (-5.0, inf, inf, inf)], 20.0),
+        ([(0.0, 50.0, inf, inf), (-5.0, inf, inf, inf)], None),
+        ([(10.0, 0.0, inf, inf), (2.0, inf, inf, inf)], 50.0),
+        ([(10.0, inf, inf, inf), (-10.0, inf, inf, 30.0)], 13.0),
         ([], None),
     ],
 )
 def test_a_limit_is_reached_by_what_grows_until_its_own(
-    growers: list[tuple[float, float, float]], seconds: float | None
+    growers: list[tuple[float, float, float, float]], seconds: float | None
 ) -> None:
-    assert _reached_s(100, growers) == (None if seconds is None else pytest.approx(seconds))
+    """Each grower: its speed, what its own limit leaves it in bytes and in seconds, and what it holds."""
+    own = [
+        (_Grower(GrowthRate(speed, speed, speed), left, left_s, held), speed) for speed, left, left_s, held in growers
+    ]
+    assert _reached_s(100, own) == (None if seconds is None else pytest.approx(seconds))
 
 
 def test_use_and_streams_of_a_recording_agree() -> None:

@@ -13,7 +13,8 @@ from jsdoctor.engine.suppression import fully_judged, resolve_waivers, suppress,
 from jsdoctor.model.finding import CLUSTER, Finding, Outcome, Severity, Subject
 from jsdoctor.model.report import Result, RuleVerdict
 from jsdoctor.model.suppression import Accepted, Baseline, Suppression, Waiver, WaiverUse
-from tests.support.ruleset import rules
+from tests.support.evidence import evidence_of
+from tests.support.ruleset import rules, run_rule
 
 TODAY = date(2026, 11, 24)
 ORDERS = Subject(kind="stream", name="ORDERS", account="APP")
@@ -94,6 +95,17 @@ def test_a_rule_with_one_subject_that_it_could_not_judge_is_not_fully_judged() -
         verdict("JSD606", Outcome.NOT_APPLICABLE),
     ]
     assert fully_judged(verdicts) == {"JSD601", "JSD603", "JSD606"}
+
+
+@pytest.mark.parametrize(("silent", "judged"), [([], {"JSD603"}), ([{"server": "n3", "drop": True}], set[str]())])
+def test_a_rule_that_failed_while_a_server_was_silent_is_not_fully_judged(
+    silent: list[dict[str, object]], judged: set[str]
+) -> None:
+    full = {"config.max_msgs": 120, "config.discard": "new", "state.messages": 120}
+    edits = [{"stream": "APP/ORDERS", "set": full}, *silent]
+    verdicts = run_rule("JSD603", evidence_of({"base": "three-nodes-2.15.1", "edit": edits})).verdicts
+    assert verdicts[0].outcome is Outcome.FAIL
+    assert fully_judged(verdicts) == judged
 
 
 def test_a_subject_is_judged_if_its_rule_was_and_nothing_hid_it() -> None:

@@ -187,6 +187,17 @@ def test_alerts_last_until_they_are_not_repeated_and_end_when_resolved() -> None
     assert body(notification(HEALTHY), NotificationFormat.ALERTMANAGER) == ""
 
 
+def test_a_check_without_a_report_is_an_alert_beside_what_was_open() -> None:
+    blind = replace(notification(reports.report([STUCK])), problem="no server responded", changes=())
+    still, alert = json.loads(body(blind, NotificationFormat.ALERTMANAGER))
+    assert still["labels"]["code"] == "JSD403"
+    assert (alert["labels"]["alertname"], alert["annotations"]["summary"]) == (
+        "jsdoctor_no_report",
+        "no report: no server responded",
+    )
+    assert body(blind, NotificationFormat.JSON) == ""
+
+
 def test_a_line_for_each_change() -> None:
     def line(*checks: Report) -> str:
         return change_line(notification(*checks).changes[0], RenderOptions(width=40))

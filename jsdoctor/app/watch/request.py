@@ -28,6 +28,7 @@ def parse_receiver(text: str) -> Receiver:
     format_, equals, url = text.partition("=")
     if not (equals and format_ in set(NotificationFormat)):
         format_, url = NotificationFormat.JSON.value, text
+    url = url.strip()
     if not _is_web_address(url):
         raise ValueError("write it as http(s)://HOST/PATH, slack=URL or alertmanager=URL")
     return Receiver(NotificationFormat(format_), url)
@@ -36,7 +37,8 @@ def parse_receiver(text: str) -> Receiver:
 def _is_web_address(url: str) -> bool:
     try:
         parts = urlsplit(url)
-        return parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 1) > 0
+        is_web = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 1) > 0
+        return is_web and url.isprintable()
     except ValueError:
         return False
 

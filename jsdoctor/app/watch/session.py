@@ -103,12 +103,14 @@ class Session:
         self.watch = Watch()
         self.report: Report | None = None
         self.problem = ""
+        self._is_reported = False
 
     def take(self, result: RoundResult) -> tuple[FindingChange, ...]:
         """Store the result of a check and return the changes. Raises its `failure`, if it has one."""
         if result.failure is not None:
             raise result.failure
         self.problem = result.problem
+        self._is_reported = result.report is not None
         if result.report is None:
             return ()
         self.report = result.report
@@ -130,7 +132,7 @@ class Session:
 
     def exit_code(self) -> ExitCode | NagiosState:
         """The exit code of the newest check."""
-        if self.report is None or self.problem:
+        if self.report is None or not self._is_reported:
             return ExitCode.INCONCLUSIVE
         return self._judging.exit_code(self.report)
 
@@ -158,7 +160,7 @@ class Session:
         least = self._judging.fail_on.rank
         return Notification(
             deployment=self.deployment,
-            at=self.report.finished if self.report else datetime.now(UTC),
+            at=self.report.finished if self.report and self._is_reported else datetime.now(UTC),
             every_s=self._request.every_s,
             changes=tuple(change for change in changes if change.worst.rank >= least),
             open=tuple(
@@ -166,4 +168,5 @@ class Session:
                 for finding in self.watch.open.values()
                 if finding.result.severity.rank >= least
             ),
+            problem="" if self._is_reported else scrub_line(self.problem),
         )

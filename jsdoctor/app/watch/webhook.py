@@ -29,8 +29,11 @@ def receiver_name(url: str) -> str:
 
 def post_json(url: str, body: str) -> None:
     """Post the body and read only the status. Raises WebhookProblem, without the secret parts of the address."""
-    name = receiver_name(url)
     hint = "check the address given with --notify"
+    try:
+        name = receiver_name(url)
+    except httpx2.InvalidURL:
+        raise WebhookProblem("the address of a receiver is no URL", hint) from None
     try:
         with (
             httpx2.Client(timeout=_TIMEOUT_S, follow_redirects=False) as client,

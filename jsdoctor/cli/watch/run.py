@@ -122,7 +122,7 @@ class _Loop:
                 self._display.baseline(result.report)
             else:
                 self._display.changed(changes)
-            self._notifier.send(self._session.notification(changes))
+        self._notifier.send(self._session.notification(changes))
         if self._request.once_healthy and self._session.exit_code() is ExitCode.OK:
             self._over = True
 

@@ -24,13 +24,17 @@ _MIN_ALERT_LIFE = timedelta(minutes=5)
 
 
 class Notification(msgspec.Struct, frozen=True):
-    """The content of a notification after one check: the changes, and every open finding, with its beginning."""
+    """The content of a notification after one check: the changes, and every open finding, with its beginning.
+
+    `problem`: why the check came to no report; empty if it did.
+    """
 
     deployment: str
     at: datetime
     every_s: float
     changes: tuple[FindingChange, ...]
     open: tuple[tuple[Result, datetime], ...]
+    problem: str = ""
 
 
 def body(notification: Notification, format_: NotificationFormat) -> str:
@@ -81,8 +85,25 @@ def _alerts(notification: Notification) -> list[dict[str, object]]:
     """
     until = notification.at + max(timedelta(seconds=_CHECKS_TO_EXPIRE * notification.every_s), _MIN_ALERT_LIFE)
     alerts = [_alert(notification, result, began, until) for result, began in notification.open]
+    if notification.problem:
+        alerts.append(_alert_without_report(notification, until))
     resolved = [change for change in notification.changes if change.kind is ChangeKind.RESOLVED]
     return alerts + [_alert(notification, change.result, change.appeared, change.at) for change in resolved]
+
+
+def _alert_without_report(notification: Notification, ends: datetime) -> dict[str, object]:
+    """An alert that checks come to no report: what is open may be so still, and what is new does not show."""
+    labels = {"alertname": "jsdoctor_no_report", "deployment": notification.deployment}
+    return {
+        "labels": {name: printable(value) for name, value in labels.items() if value},
+        "annotations": {
+            "severity": "error",
+            "summary": printable(shortened(f"no report: {notification.problem}")),
+            "runbook": "jsdoctor check",
+        },
+        "startsAt": rfc3339(notification.at),
+        "endsAt": rfc3339(ends),
+    }
 
 
 def _alert(notification: Notification, result: Result, began: datetime, ends: datetime) -> dict[str, object]:
