@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from jsdoctor.checks.server_health.jetstream_storage_near_limit import of_account, of_server
 from jsdoctor.checks.streams.limits import StreamLimitUse, consumer_fill, growth_per_s, refuses_when_full, storage_fills
 from jsdoctor.engine.preflight.groups import Landscape
-from jsdoctor.engine.preflight.judge import not_seen
+from jsdoctor.engine.preflight.judge import gap_of_field, not_seen
 from jsdoctor.engine.room import has_room, rooms
 from jsdoctor.model.capacity import (
     OLDEST_GO,
@@ -113,7 +113,7 @@ class _Survey:
         try:
             yield
         except NotShownError as error:
-            self._gaps.append(_gap(error))
+            self._gaps.append(gap_of_field(error))
 
     def _add_gap(self, subject: Subject, reason: str, how: str) -> None:
         self._gaps.append(Gap("capacity", subject, reason, how, requested=False))
@@ -166,7 +166,7 @@ class _Survey:
         try:
             return read()
         except NotShownError as error:
-            self._gaps.append(_gap(error))
+            self._gaps.append(gap_of_field(error))
             return otherwise
 
     def _server_space(self, server: Server, storage: str, streams: Sequence[_Grown]) -> Iterator[Space]:
@@ -306,10 +306,6 @@ class _Survey:
                         Figure("max_consumers", fill.limit if fill else None, f"STREAM.INFO {path}", "count"),
                     ),
                 )
-
-
-def _gap(error: NotShownError) -> Gap:
-    return Gap("field", error.subject, f"{error.field} is not shown", error.how_to_get)
 
 
 def _holds(server: str, stream: Stream) -> bool:

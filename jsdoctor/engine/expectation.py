@@ -1,7 +1,7 @@
 """A publisher's expected sequence compared with the stream: which of them is behind, and what was stored in between.
 
 Mechanism: nats-server compares `Nats-Expected-Last-Sequence` with the stream's last sequence and nothing else
-(server/stream.go `processJetStreamMsgWithBatch`).
+(server/stream.go `processJetStreamMsgWithBatch`). Clients of buckets expect the last sequence of their key.
 """
 
 from __future__ import annotations
@@ -68,8 +68,13 @@ def _was_ahead(expected: int, actual: int, expectation: RefusedPublish, stream: 
 def _stale(expected: int, expectation: RefusedPublish, stream: Stream) -> Finding:
     last, follower = stream.state.last_seq, expectation.follower
     behind = f"the publisher expects {expected:,}, the stream is at {last:,}"
+    if stream.is_key_value:
+        compared = f", and the server compared it with {expectation.actual_seq:,}" if expectation.actual_seq else ""
+        behind = f"the publisher expects revision {expected:,} of its key{compared}"
     if follower is None:
         between = f"{last - expected:,} messages were stored since by another publisher, or by itself"
+        if stream.is_key_value:
+            between = "the key was written since by another publisher, or by itself"
         return _finding(expectation, stream, f"{behind}: {between}. It must read the last sequence again", None)
     named = f" with the id {follower.msg_id}" if follower.msg_id else " without an id"
     if expectation.msg_id and follower.msg_id == expectation.msg_id:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from jsdoctor.model.evidence import EvidenceSet
-from jsdoctor.model.finding import Finding, Subject
+from jsdoctor.model.finding import CLUSTER, Finding, Subject
 from jsdoctor.model.logins import account_of
 from jsdoctor.model.report import Result
 from jsdoctor.model.rule import Relation
@@ -21,7 +21,6 @@ Key = tuple[str, ...]
 """A kind and a name. Two findings are linked if they share a key and their accounts do not differ."""
 
 _SOME_SERVER: Key = ("some server",)
-_REMOTE: Key = ("remote",)
 _MOMENT: Key = ("moment",)
 _SYMMETRIC = frozenset({Relation.MOMENT, Relation.ACCOUNT, Relation.DOMAIN})
 _KIND_OF_CAUSE = {
@@ -59,7 +58,7 @@ class Relations:
         if link is Relation.SAME:
             yield _identity(subject)
         elif link is Relation.REMOTE:
-            yield _REMOTE
+            yield from self._lost_link(subject)
         elif link in _SYMMETRIC:
             yield from self._symmetric_keys(finding, link)
         elif link in _KIND_OF_CAUSE:
@@ -84,8 +83,7 @@ class Relations:
         elif link in _SYMMETRIC:
             yield from self._symmetric_keys(finding, link)
         elif link is Relation.REMOTE:
-            if self._is_remote(stream_of(subject)):
-                yield _REMOTE
+            yield from self._links_to_origins(stream_of(subject))
         elif subject in self._silent and not self._placed(subject):
             yield _SOME_SERVER
         elif link is Relation.MEMBER or self._named(finding) or subject.kind == "server":
@@ -117,17 +115,25 @@ class Relations:
         stream = self._streams.get(stream_of(subject))
         return stream is not None and stream.config.retention in _ACK_RETENTIONS
 
-    def _is_remote(self, subject: Subject) -> bool:
-        """Whether an origin of the stream is in another account, domain or cluster, or was not seen."""
+    def _lost_link(self, subject: Subject) -> Iterator[Key]:
+        """The key of a link that is down: the gateway of a cluster, or a leaf node of a server's domain."""
+        if subject.kind == "server":
+            yield ("leaf node", self._domain_of.get(subject.name, ""))
+        elif subject.kind == "cluster":
+            yield ("gateway", "" if subject == CLUSTER else subject.name)
+
+    def _links_to_origins(self, subject: Subject) -> Iterator[Key]:
+        """The keys of links by which a stream may reach its origins: leaf nodes to another domain, gateways to another
+        cluster or to an origin that was not seen.
+        """
         stream = self._streams.get(subject)
-        if stream is None:
-            return False
-        for origin in stream.config.origins:
+        for origin in stream.config.origins if stream else ():
             local = self._streams.get(Subject(kind="stream", name=origin.name, account=subject.account))
-            elsewhere = local and local.cluster and stream.cluster and local.cluster.name != stream.cluster.name
-            if origin.external is not None or local is None or elsewhere:
-                return True
-        return False
+            if stream and origin.external is not None and origin.external.domain:
+                yield from (("leaf node", domain) for domain in (stream.domain, origin.external.domain))
+            elif stream and (origin.external is not None or local is None or _cluster(local) != _cluster(stream)):
+                near_and_far = {_cluster(stream), _cluster(local) if local else "", ""}
+                yield from (("gateway", cluster) for cluster in sorted(near_and_far))
 
     def _carriers(self, subject: Subject) -> tuple[str, ...]:
         """The servers that a stream or consumer depends on now: its leader, or all its members if it has none."""
@@ -227,3 +233,7 @@ def _placed_assets(streams: Iterable[Stream]) -> Iterator[Stream | Consumer]:
 def _members(asset: Stream | Consumer) -> tuple[str, ...]:
     cluster = asset.cluster
     return (cluster.leader, asset.answered_by, *(peer.name for peer in cluster.replicas)) if cluster else ()
+
+
+def _cluster(stream: Stream) -> str:
+    return stream.cluster.name if stream.cluster else ""

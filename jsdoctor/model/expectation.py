@@ -19,7 +19,7 @@ class StoredMessage(msgspec.Struct, frozen=True):
 class RefusedPublish(msgspec.Struct, frozen=True):
     """A refused publish: the last sequence it expected (None: not known), its message id, and the server's reply.
 
-    `follower` is the stored message at `expected_seq + 1`, None if it was not requested or does not exist.
+    `follower` is the stored message that came first, None if it was not requested or does not exist.
     """
 
     expected_seq: int | None

@@ -25,7 +25,10 @@ from jsdoctor.replies.unread import mapped, read_of, without_unseen
 
 _STREAM_HOW = "give it whole: nats stream info STREAM --json"
 _CONSUMER_HOW = "give it whole: nats consumer info STREAM CONSUMER --json"
-_SERVER_HOW = "give the whole reply of the server: curl http://HOST:8222/varz or /jsz"
+_SERVER_HOW = (
+    "give the whole reply of the server: /varz, or curl"
+    " 'http://HOST:8222/jsz?accounts=1&streams=1&consumers=1&config=1'"
+)
 _METRICS_HOW = "no exporter has a metric for it; look at the deployment: --context NAME or -s URL"
 _LINKS = (Endpoint.GATEWAYZ, Endpoint.LEAFZ, Endpoint.ROUTEZ)
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from nats.aio.client import Client
 
 from tests.cli.invoke import jsdoctor, jsdoctor_warm
 from tests.servers import ClusterFactory
@@ -54,6 +55,27 @@ def test_exit_codes_formats_and_a_bundle(shared_cluster: ClusterFactory, tmp_pat
     document = json.loads((tmp_path / "go.json").read_text())
     assert [(r["without"], r["verdict"]) for r in document["results"]] == [([n], "go") for n in ("n1", "n2", "n3")]
     assert "jsdoctor preflight" in (tmp_path / "go.md").read_text()
+
+
+@pytest.mark.real
+def test_replies_without_configurations_decide_nothing(shared_cluster: ClusterFactory, tmp_path: Path) -> None:
+    """/jsz has the configurations of streams and consumers only with `config=1`."""
+    cluster = shared_cluster(nodes=3)
+
+    async def plant(client: Client) -> None:
+        await add_stream(client, "BARE", subjects=["bare"], num_replicas=3)
+        await client.jetstream().add_consumer("BARE", durable_name="worker")
+
+    with_client(cluster, plant)
+    files = []
+    for name in ("n1", "n2", "n3"):
+        for path in ("jsz?accounts=1&streams=1&consumers=1", "varz"):
+            files.append(f"{name}-{path[:3]}.json")
+            (tmp_path / files[-1]).write_text(json.dumps(cluster.monitor(name, f"/{path}")))
+    for question in (("--without", "n2"), ("--target", "2.14.6")):
+        done = jsdoctor("preflight", *question, *files, cwd=tmp_path)
+        assert done.returncode == 3, done.stdout + done.stderr
+        assert "config.direct is not shown" in done.stdout
 
 
 def test_manifests_are_judged_as_by_check(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import msgspec
 
 from jsdoctor.engine.expectation import AHEAD, STALE, findings_on_expectation
-from jsdoctor.model.expectation import RefusedPublish
+from jsdoctor.model.expectation import RefusedPublish, StoredMessage
 from jsdoctor.model.finding import Outcome
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from tests.support.evidence import evidence_of
@@ -31,3 +31,15 @@ def test_what_cannot_be_decided() -> None:
         (code, Outcome.NOT_EVALUATED, "the stream was not seen from its leader", "look again when it has a leader")
         for code in (STALE, AHEAD)
     }
+
+
+def test_a_key_is_compared_with_its_own_last_sequence() -> None:
+    bucket = msgspec.structs.replace(orders(200), name="KV_config")
+    winner = StoredMessage(7, "$KV.config.colour")
+    named = findings_on_expectation(RefusedPublish(5, actual_seq=7, follower=winner), bucket)[STALE]
+    assert named.message == (
+        "the publisher expects revision 5 of its key, and the server compared it with 7: message 7 on"
+        " $KV.config.colour without an id came first. The publisher must read the last sequence again"
+    )
+    alone = findings_on_expectation(RefusedPublish(5), bucket)[STALE]
+    assert alone.message.startswith("the publisher expects revision 5 of its key: the key was written since by another")

@@ -94,7 +94,7 @@ HOLDS = {
     Relation.SERVER: Pair(stream("ORDERS"), server("n3"), (held("ORDERS", leader=""),)),
     Relation.MEMBER: Pair(stream("ORDERS"), server("n3"), (ORDERS,)),
     Relation.ORIGIN: Pair(stream("COPY"), stream("ORDERS"), (ORDERS, COPY)),
-    Relation.REMOTE: Pair(stream("COPY"), Subject(kind="cluster"), (FAR_COPY,)),
+    Relation.REMOTE: Pair(stream("COPY"), server("n1"), (FAR_COPY,)),
     Relation.ACCOUNT: Pair(Subject(kind="account", name="APP"), stream("ORDERS")),
     Relation.DOMAIN: Pair(server("n1"), server("n3"), (ORDERS, SITE)),
     Relation.MOMENT: Pair(CLIENT, server("n3"), (), (NOW - HOUR, NOW - HOUR)),
@@ -111,7 +111,12 @@ DOES_NOT: dict[Relation, tuple[Pair, ...]] = {
     Relation.SERVER: (Pair(stream("ORDERS"), server("n3"), (ORDERS,)), Pair(server("n1"), server("n3"))),
     Relation.MEMBER: (Pair(stream("ORDERS"), server("n9"), (ORDERS,)),),
     Relation.ORIGIN: (Pair(stream("COPY"), stream("OTHER"), (ORDERS, OTHER, COPY)),),
-    Relation.REMOTE: (Pair(stream("COPY"), Subject(kind="cluster"), (ORDERS, COPY)),),
+    Relation.REMOTE: (
+        Pair(stream("COPY"), Subject(kind="cluster"), (ORDERS, COPY)),
+        Pair(stream("COPY"), Subject(kind="cluster"), (FAR_COPY,)),
+        Pair(stream("COPY"), server("s1"), (FAR_COPY, SITE)),
+        Pair(stream("COPY"), Subject(kind="cluster", name="west"), (held("COPY", mirror=SourceConfig(name="GONE")),)),
+    ),
     Relation.ACCOUNT: (
         Pair(Subject(kind="account", name="APP"), Subject(kind="stream", name="ORDERS", account="SHOP")),
     ),

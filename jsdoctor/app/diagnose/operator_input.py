@@ -81,9 +81,9 @@ def _sequence_findings(
     )
     if stream is None or (expected is None and operator_input.actual_seq is None):
         return {}
-    follower = None
-    if collected.is_live and stream.from_leader and expected is not None and expected < stream.state.last_seq:
-        follower = asyncio.run(_message_at(wanted, judging, stream.name, expected + 1))
+    follower, first = None, operator_input.actual_seq if stream.is_key_value else (expected or 0) + 1
+    if collected.is_live and stream.from_leader and expected is not None and expected < stream.state.last_seq and first:
+        follower = asyncio.run(_message_at(wanted, judging, stream.name, first))
     return findings_on_expectation(
         RefusedPublish(expected, operator_input.narrowing.msg_id, operator_input.actual_seq, follower), stream
     )

@@ -194,10 +194,9 @@ class Landscape:
         for stream in self.series.last.streams:
             assets: tuple[Asset, ...] = (*((stream,) if stream.is_given else ()), *stream.consumers)
             for asset in assets:
-                if isinstance(asset, Consumer) and asset.config.direct:
-                    continue
                 try:
-                    yield self._asset_group(asset, stream, history)
+                    if not (isinstance(asset, Consumer) and asset.config.direct):
+                        yield self._asset_group(asset, stream, history)
                 except NotShownError as error:
                     self.not_shown.append(error)
 

@@ -86,8 +86,12 @@ def not_seen(evidence: EvidenceSet, land: Landscape, without: Sequence[str]) -> 
             for stream in series.last.streams
             if not stream.consumers_seen
         )
-    for error in land.not_shown:
-        yield Gap("field", error.subject, f"{error.field} is not shown", error.how_to_get)
+    yield from map(gap_of_field, land.not_shown)
+
+
+def gap_of_field(error: NotShownError) -> Gap:
+    """The gap of a field that no reply shows."""
+    return Gap("field", error.subject, f"{error.field} is not shown", error.how_to_get)
 
 
 class _Case:
@@ -113,8 +117,11 @@ class _Case:
         self._unseen += not_seen(self._evidence, self._land, self._without)
         gone = self._land.gone - self._away
         for part in (clients, links):
-            for item in part(self._land, self._evidence, self._away):
-                self._add(item)
+            try:
+                for item in part(self._land, self._evidence, self._away):
+                    self._add(item)
+            except NotShownError as error:
+                self._unseen.append(gap_of_field(error))
         self._effects += [*self._leaders(), *self._readers(), *self._copies()]
         with suppress(NotShownError):  # no obstacle: nothing is claimed of what is not shown
             self._effects += replacements(self._land, affected, self._away)

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TypeVar
 
 from jsdoctor.checks.cluster_health.known_defects import CONDITIONS, affected_by
 from jsdoctor.checks.cluster_health.links import cluster_of
 from jsdoctor.checks.cluster_health.required_level import goes_offline, required_level
 from jsdoctor.checks.server_health.unknown_request_fields import requests_to_refuse
 from jsdoctor.engine.preflight.groups import Landscape
-from jsdoctor.engine.preflight.judge import not_seen, settled
+from jsdoctor.engine.preflight.judge import gap_of_field, not_seen, settled
 from jsdoctor.model.defect import Defect, KnownDefects
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.harm import Acceptance, Harm
-from jsdoctor.model.partial import noting_unread
+from jsdoctor.model.partial import NotShownError, noting_unread
 from jsdoctor.model.preflight import Obstacle, Preflight, SideEffect
 from jsdoctor.model.release import KnownReleases, ReleaseChange, release
 from jsdoctor.model.server import ConnectedServer, Server
 from jsdoctor.model.snapshot import Consumer, Stream
 from jsdoctor.model.wording import counted, listed
 
+_Value = TypeVar("_Value")
 _OLDEST_KNOWN = "2.10.0"
 _MANY_CONSUMERS = 1_000
 _SHOWN = 3
@@ -49,6 +52,7 @@ class _Upgrade:
         connected = evidence.get(ConnectedServer)
         found = {server.version for server in land.by_name.values()} or ({connected.version} if connected else set())
         self._running = tuple(sorted(filter(release, found), key=release))
+        self._not_shown: list[NotShownError] = []
 
     def result(self, defects: KnownDefects) -> Preflight:
         """The obstacles, effects and gaps of the change."""
@@ -74,16 +78,20 @@ class _Upgrade:
         """The release's changes that concern these servers, each with the subjects that meet its condition."""
         for change in self._releases.changes:
             if any(change.concerns(version, self._target) for version in self._running):
-                found = list(_CONDITIONS[change.uses](self._land)) if change.uses else []
+                nothing: list[Subject] = []
+                found = self._shown(partial(self._met_by, change), nothing)
                 if found or not change.uses:
                     yield change, found
+
+    def _met_by(self, change: ReleaseChange) -> list[Subject]:
+        return list(_CONDITIONS[change.uses](self._land)) if change.uses else []
 
     def _unsupported(self) -> Iterator[Obstacle]:
         """What needs a higher API level than the release has."""
         level = self._releases.level(self._target)
         assets: Sequence[Stream | Consumer] = (*self._land.streams, *_consumers(self._land.streams))
         for asset in assets:
-            needed = required_level(asset)
+            needed = self._shown(partial(required_level, asset), 0)
             if needed <= level:
                 continue
             since = next((each.since for each in self._releases.levels if each.level >= needed), "")
@@ -109,7 +117,9 @@ class _Upgrade:
         gone: list[Defect] = []
         for defect in defects.defects:
             condition = CONDITIONS.get(defect.uses)
-            if not condition or not any(map(condition, self._land.streams)):
+            if not condition:
+                continue
+            if not any(self._shown(partial(condition, stream), False) for stream in self._land.streams):
                 continue
             has = any(affected_by(defect, version) for version in self._running)
             will = affected_by(defect, self._target)
@@ -173,6 +183,15 @@ class _Upgrade:
         if release(self._target) < release(_OLDEST_KNOWN):
             yield Gap("release", CLUSTER, f"releases before {_OLDEST_KNOWN} are not known", "", requested=True)
         yield from not_seen(self._evidence, self._land, ())
+        yield from map(gap_of_field, self._not_shown)
+
+    def _shown(self, read: Callable[[], _Value], otherwise: _Value) -> _Value:
+        """The result of `read`, or `otherwise` and a gap if it needs a field that no reply shows."""
+        try:
+            return read()
+        except NotShownError as error:
+            self._not_shown.append(error)
+            return otherwise
 
 
 def _obstacles(change: ReleaseChange, found: Sequence[Subject]) -> Iterator[Obstacle]:
