@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -129,9 +130,12 @@ def _http_server(listen: Address, exposition: Exposition) -> ThreadingHTTPServer
         def log_message(self, *_: object) -> None:
             """Log nothing: Prometheus sends requests all the time."""
 
-    ThreadingHTTPServer.daemon_threads = True
+    class MetricsServer(ThreadingHTTPServer):
+        daemon_threads = True
+        address_family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
+
     try:
-        return ThreadingHTTPServer((listen.host, listen.port), Handler)
+        return MetricsServer((listen.host, listen.port), Handler)
     except OSError as error:
         where = f"{listen.host}:{listen.port}"
         raise UsageProblem(f"cannot listen on {where}: {error.strerror or error}", "choose another address") from error

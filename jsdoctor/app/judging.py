@@ -133,7 +133,7 @@ def open_judging(request: JudgeRequest) -> Judging:
     """Read configuration and rules. Raises `Problem`."""
     _ = request.outputs  # those that cannot be written end the run before it begins
     config = load_configuration(request)
-    directories = request.rules or tuple(Path(directory) for directory in config.rule_directories or ())
+    directories = request.rules or config.rule_paths
     rulebook = open_rulebook(directories, config.policies)
     selection = select_rules(
         rulebook.rules,

@@ -6,7 +6,6 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from jsdoctor.app.configuration import load_configuration
@@ -44,7 +43,7 @@ class ShownSetting(NamedTuple):
 def show_config(given: Mapping[str, Any], every: bool, format_: str) -> ExitCode:
     """Print the settings. `every`: parameters of rules that nobody set, too. Raises what a run itself would raise."""
     config = load_configuration(request_from(ConfigurationRequest, given))
-    rulebook = open_rulebook(tuple(Path(directory) for directory in config.rule_directories or ()), config.policies)
+    rulebook = open_rulebook(config.rule_paths, config.policies)
     settings = [
         *_connection_settings(given, config),
         *_run_settings(config),

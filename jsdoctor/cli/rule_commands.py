@@ -50,7 +50,8 @@ class RuleFilter(NamedTuple):
 
 def list_rules(directories: tuple[Path, ...], wanted: RuleFilter, format_: str, color: Color) -> ExitCode:
     """Print the catalogue. Titles are cut to the width of a terminal, and whole elsewhere."""
-    rulebook = open_rulebook(directories, _configuration_here().policies)
+    config = _configuration_here()
+    rulebook = open_rulebook(directories or config.rule_paths, config.policies)
     families = sorted({rule.failure_mode for rule in rulebook.rules})
     if wanted.family and wanted.family not in families:
         raise UsageProblem(f"there is no failure mode {wanted.family!r}", f"known are {', '.join(families)}")
@@ -69,7 +70,8 @@ def show_page(name: str, directories: tuple[Path, ...], color: Color) -> ExitCod
     If a rule and a symptom share a slug, print both: the rule describes one cause, the symptom all causes.
     """
     config = _configuration_here()
-    rulebook, options = open_rulebook(directories, config.policies), _options(color, config.docs_url or "")
+    rulebook = open_rulebook(directories or config.rule_paths, config.policies)
+    options = _options(color, config.docs_url or "")
     if name.upper() in {rule.code for rule in rulebook.rules}:
         pages = [page_markdown(find_rule(rulebook.rules, name), options)]
     else:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -148,6 +149,11 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     environment: str | None = None
     environments: Mapping[str, Environment] = {}
     options: Mapping[str, object] = {}
+
+    @property
+    def rule_paths(self) -> tuple[Path, ...]:
+        """The directories of rules beside those that jsdoctor has."""
+        return tuple(Path(directory) for directory in self.rule_directories or ())
 
 
 def parse_configuration(

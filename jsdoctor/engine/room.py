@@ -86,7 +86,8 @@ def _in_cluster(wanted: StreamRoom, name: str, servers: Sequence[Server], land: 
     result = replace(wanted, fit=number, place=name, servers=tuple(_server_fits(wanted, shown)))
     if result.has_all:
         return result
-    members = [server for server in land.by_name.values() if server.meta is not None]
+    domains = {server.domain for server in servers}
+    members = [server for server in land.by_name.values() if server.meta is not None and server.domain in domains]
     unseen = max((server.meta.cluster_size for server in members if server.meta), default=0) - len(members)
     if unseen > 0:
         return replace(result, fit=None, why=f"{counted(unseen, 'member')} of the meta group did not respond")

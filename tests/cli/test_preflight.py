@@ -22,6 +22,7 @@ from tests.support.outage import with_client
         (("--target", "latest"), "write it as 2.12.8"),
         (("--target", "2.12.8", "--each"), "--target is about all servers"),
         (("--manifest", ".", "--without", "n2"), "--manifest is about what is to be deployed"),
+        (("--manifest", ".", "--wait", "5s"), "--manifest is about what is to be deployed"),
     ],
 )
 def test_usage(tmp_path: Path, words: tuple[str, ...], message: str) -> None:

@@ -3,12 +3,14 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from jsdoctor.engine.preflight.choice import NoSuchServerError, chosen
 from jsdoctor.engine.preflight.groups import Landscape
 from jsdoctor.engine.preflight.judge import preflight
 from jsdoctor.model.harm import Acceptance, Harm
 from jsdoctor.model.preflight import GoNoGo, Preflight
+from jsdoctor.model.server import Servers
 from tests.support.evidence import evidence_of
 
 Json = dict[str, Any]
@@ -209,3 +211,15 @@ def test_links_that_were_not_read_are_not_seen_where_there_may_be_some() -> None
     listens = {"server": "n2", "endpoint": "VARZ", "set": {"leaf.port": 7422}}
     judged = result("three-nodes-2.15.1", *unread, listens)
     assert [gap.reason for gap in judged.unseen] == ["its leaf nodes and gateways were not read"]
+
+
+def test_clients_of_a_server_that_was_asked_alone_are_not_cut_off() -> None:
+    clients = {"server": "n2", "endpoint": "VARZ", "set": {"connections": 8}}
+    whole = evidence_of({"base": "three-nodes-2.15.1", "edit": [clients]})
+    servers = whole.get(Servers)
+    assert servers is not None
+    alone = replace(servers, servers=tuple(each for each in servers.servers if each.name == "n2"), complete=False)
+    judged = preflight(whole.joined(alone), ["n2"])
+    assert Harm.CUT_OFF not in seen(judged).values()
+    assert any("no other server of" in gap.reason for gap in judged.unseen)
+    assert Harm.CUT_OFF in seen(preflight(whole.joined(replace(alone, complete=True)), ["n2"])).values()

@@ -28,7 +28,7 @@ def run(request: PreflightRequest) -> ExitCode:
 
 def run_manifests(request: PreflightRequest) -> ExitCode | NagiosState:
     """The gate of a deploy, which `jsdoctor check --manifest` is, with the exit codes of a check."""
-    if request.without or request.each or request.target:
+    if request.without or request.each or request.target or request.wait_s or request.accepted:
         raise UsageProblem(
             "--manifest is about what is to be deployed", "judge a stop or a release in a run of its own"
         )

@@ -31,6 +31,10 @@ def clients(land: Landscape, evidence: EvidenceSet, away: frozenset[str]) -> Ite
         subject = Subject("cluster", cluster) if cluster else leaving[0].subject
         if not moving:
             continue
+        if not rest and cluster and not (land.servers and land.servers.complete):
+            reason = f"no other server of {cluster} was queried, so where its clients go does not show"
+            yield Gap("server", subject, reason, "name each server in --monitor, or use a login of the system account")
+            continue
         if not rest:
             yield Obstacle(
                 harm=Harm.CUT_OFF,
