@@ -231,7 +231,7 @@ def assemble(settings: ScanSettings, rows: Iterable[Aggregated | Row]) -> LogEvi
     pairs = offsets(seen)
     time = CommonTime(pairs)
     totals = _totals(reported[aggregated.TOTAL])
-    ends = _last_times(servers, occurrences)
+    ends = _last_times(servers, occurrences, files)
     cut = {total.signature: total.omitted_subjects for total in totals}
     known_intervals, left_out = intervals((*BUILTIN, *settings.signatures), occurrences, time, ends, cut)
     groups = leaderships(occurrences)
@@ -378,8 +378,17 @@ def _is_internal(signature: str) -> bool:
     return signature.startswith("@") and signature not in SHOWN
 
 
-def _last_times(servers: Sequence[LogServer], occurrences: Sequence[Occurrence]) -> dict[tuple[str, bool], int]:
+def _last_times(
+    servers: Sequence[LogServer], occurrences: Sequence[Occurrence], files: Iterable[LogFile]
+) -> dict[tuple[str, bool], int]:
+    """When the log of each server ends, by name and by whether the time has a zone. Of lines in JSON only those with a
+    signature were read, so that the file's last line counts where it has one server.
+    """
     ends = {(server.name, server.last.zoned): server.last.us for server in servers if server.last is not None}
+    for file in files:
+        if file.last is not None and len(file.servers) == 1:
+            key = (file.servers[0], file.last.zoned)
+            ends[key] = max(ends.get(key, file.last.us), file.last.us)
     lasts: dict[tuple[str, bool], list[bytes]] = defaultdict(list)
     for occurrence in occurrences:
         lasts[occurrence.logged_by, occurrence.zoned].append(occurrence.histogram.packed)

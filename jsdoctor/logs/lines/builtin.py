@@ -108,8 +108,8 @@ MARKED = frozenset(signature.name for signature in BUILTIN) - {STREAM_LEADER, CO
 """Built-in signatures whose lines are each passed on to aggregation."""
 
 _SEARCHED_AS: dict[bytes, tuple[bytes, ...]] = {
-    b"panic: ": (b"\npanic: ", b" panic: ", b'{"log":"panic: '),
-    b"fatal error: ": (b"\nfatal error: ", b" fatal error: ", b'{"log":"fatal error: '),
+    b"panic: ": (b"\npanic: ", b" panic: ", b'":"panic: ', b'": "panic: '),
+    b"fatal error: ": (b"\nfatal error: ", b" fatal error: ", b'":"fatal error: ', b'": "fatal error: '),
     b"[FTL]": (b"[FTL]", b"mFTL\x1b"),
     b"[ERR]": (b"[ERR]", b"mERR\x1b"),
     b"[WRN]": (b"[WRN]", b"mWRN\x1b"),

@@ -140,10 +140,21 @@ _WRAPPINGS: tuple[tuple[str, re.Pattern[bytes]], ...] = (
     ("timestamp", re.compile(rb"(?P<time>" + _ISO + rb")[ \t]")),
     ("editor", re.compile(rb"\s*Line \d+: ?")),
     ("journal", re.compile(rb"MESSAGE=")),
-    ("stern", re.compile(rb"(?P<label>[A-Za-z][\w.-]*-\d+) [\w.-]+ (?=(?:\[\d+\] )?(?:[\d:.]{8,15} )?\[[A-Z]{3}\])")),
+    (
+        "stern",
+        re.compile(
+            rb"(?P<label>[A-Za-z][\w.-]*-\d+) [\w.-]+ "
+            rb"(?=(?:\[\d+\] )?(?:[\d:.]{8,15} )?\[[A-Z]{3}\]|panic: |fatal error: )"
+        ),
+    ),
     ("caption", re.compile(rb"(?P<label>[A-Za-z][\w.-]*): (?=(?:\d\d:\d\d:\d\d(?:\.\d+)? )?\[)")),
 )
-_WORDS = re.compile(rb"(?P<label>[A-Za-z][\w.-]*)(?: [\w.-]+)? $")
+_WORDS = re.compile(
+    rb"(?:[A-Za-z][\w.-]* (?=[\w.-]+ [A-Za-z][\w.-]* ))?(?P<label>[A-Za-z][\w.-]*)(?: [A-Za-z][\w.-]*)? (?:$|(?="
+    + _ISO
+    + rb"[ \t]))"
+)
+"""Names of stern before a line or its time: of the pod and its container, or of the namespace as well."""
 _PARTIAL_CRI = re.compile(rb".{0,200}? (?:stdout|stderr) P ", re.DOTALL)
 _MAX_WRAPPING = 400
 _PRI_LEVELS = ("FTL", "FTL", "FTL", "ERR", "WRN", "INF", "INF", "DBG")
@@ -172,7 +183,9 @@ def unwrap_prefix(prefix: bytes, year: int) -> Wrapping:
     wrapping = _unwrap(prefix, year)
     words = _WORDS.match(prefix, wrapping.length)
     if words and not wrapping.label:
-        return wrapping._replace(length=len(prefix), kind=wrapping.kind or "stern", label=_text(words["label"]))
+        stamp = _unwrap(prefix[words.end() :], year).stamp or wrapping.stamp
+        kind = wrapping.kind or "stern"
+        return wrapping._replace(length=len(prefix), kind=kind, label=_text(words["label"]), stamp=stamp)
     return wrapping
 
 

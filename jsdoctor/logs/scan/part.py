@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from jsdoctor.logs.lines.builtin import NAME, PANIC, RESTORED, ROTATED, START
+from jsdoctor.logs.lines.builtin import BEGINNINGS, NAME, PANIC, RESTORED, ROTATED, START
 from jsdoctor.logs.lines.line import LINE_CAP, PID, LogLine, is_partial, read_line, section_name
 from jsdoctor.logs.lines.matcher import TEXT_CAP, Match, Matcher
 from jsdoctor.logs.lines.stamp import STAMP_BYTES, DayCount, Zone, year_of
@@ -154,6 +154,7 @@ class PartScan:
         self._context, self._expected = context, -1
         self._sources = LogSources(part)
         self._by_prefix: dict[bytes, LogSource] = {}
+        self._wrapped_servers: dict[tuple[str | None, str], ProcessRef] = {}
         self._times = LineTimes(part)
         self._repeats = RepeatedLines()
         self._repetitive = False
@@ -328,6 +329,8 @@ class PartScan:
             block.cuts.append(Cut(begin, None, name))
             return
         line = read_line(raw, self._year)
+        if line.server and line.text.startswith(BEGINNINGS):  # in syslog it has the server's name
+            line = line._replace(server=False)
         if line.kind in {"docker", "cri"} and is_partial(block.line_before(begin)):
             return
         matches = self._matcher.match(line.server, line.level, line.text)
@@ -346,10 +349,15 @@ class PartScan:
         else:
             self._row.client_hits += 1
         process = ProcessRef(self._row.section, line.label, line.pid)
+        known = self._wrapped_servers.get((process.section, line.label)) if line.kind and not line.server else None
+        if line.server and line.kind:
+            self._wrapped_servers[process.section, line.label] = process
         dated = self._times.date(block, line, begin, process)
         if dated is not None and line.us is None and not line.label and line.pid is None:
             process = dated.process
-        if not line.server and (dated is None or not dated.server or line.us is not None):
+        if known is not None and any(match.signature.name == PANIC for match in matches):
+            process = known
+        elif not line.server and (dated is None or not dated.server or line.us is not None):
             matches = tuple(match for match in matches if match.signature.name != PANIC)
         us, zoned = (None, False) if dated is None else (dated.us, dated.zoned)
         place = (block.base + begin, us, zoned)

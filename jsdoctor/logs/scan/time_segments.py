@@ -107,7 +107,7 @@ class ProcessKeys:
         timeless = _TIMES.sub(b"", prefix)
         known = self._known.get(timeless, False)
         if known is False:
-            known = self._read(timeless)
+            known = self._read(prefix)  # with its time: no form of syslog is recognised without
             if len(self._known) > 10_000:
                 self._known.clear()
             self._known[timeless] = known
