@@ -23,6 +23,7 @@ from jsdoctor.app.rulebook import open_rulebook
 from jsdoctor.bundles.audit_archive_manifest import ARCHIVE_MANIFEST
 from jsdoctor.bundles.bundle import MANIFEST
 from jsdoctor.logs.lines.matcher import Matcher
+from jsdoctor.logs.lines.stamp import ANY_YEAR
 from jsdoctor.logs.paste.rewrite import Rewriter
 from jsdoctor.model.problems import UsageProblem
 from jsdoctor.model.rule import Rule
@@ -50,7 +51,6 @@ _JUDGED = 4096
 
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _GZIP = 31  # for zlib: only data with the header of gzip
-_YEAR = 2000  # for times without a year; it has no effect on the kind of a file
 _MAX_FILES = 20_000
 
 
@@ -117,7 +117,7 @@ def _log_recogniser(rules: Sequence[Rule]) -> IsLog:
 
     @cache
     def rewriter() -> Rewriter:
-        return Rewriter(Matcher([signature for rule in rules for signature in rule.signatures]), _YEAR)
+        return Rewriter(Matcher([signature for rule in rules for signature in rule.signatures]), ANY_YEAR)
 
     return lambda text: rewriter().is_log(text)
 

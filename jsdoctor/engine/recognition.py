@@ -13,6 +13,7 @@ from jsdoctor.engine.passages import MIN_WORDS, passages
 from jsdoctor.engine.symptoms import SymptomBook
 from jsdoctor.logs.lines.line import read_line
 from jsdoctor.logs.lines.matcher import Matcher
+from jsdoctor.logs.lines.stamp import ANY_YEAR
 from jsdoctor.logs.paste.rewrite import Rewriter
 from jsdoctor.model.rule import Rule, Signature
 from jsdoctor.model.sentence import Topic, Vocabulary
@@ -91,7 +92,6 @@ _EXCEPTION = re.compile(
 )
 """Names of errors, and names that a person quotes from a program."""
 
-_YEAR = 2000  # for lines of syslog, which have none; times play no part here
 _OURS = re.compile(r"\bnats|jet ?stream|\bjsz\b", re.IGNORECASE)
 _OTHERS = re.compile(
     r"kafka|rabbit ?mq|activemq|pulsar|kinesis|\bsqs\b|redis|postgres|mysql|mariadb|mongo|oracle|sqlite|cassandra"
@@ -134,7 +134,7 @@ class Recogniser:
         self._matcher = Matcher(
             [signature for rule in rules for signature in rule.signatures if self._by_signature[signature.name]]
         )
-        self._rewriter = Rewriter(self._matcher, _YEAR)
+        self._rewriter = Rewriter(self._matcher, ANY_YEAR)
         self._error_texts = [(error, words) for error in book.api_errors if _is_telling(words := _fixed_words(error))]
         self._sentences = SentenceReader(book.vocabulary)
         self._endings = {name for rule in rules for signature in rule.signatures for name in signature.endings}
@@ -219,7 +219,7 @@ class Recogniser:
         written = self._rewriter.lines_of(text)
         for line in dict.fromkeys((*text.splitlines(), *written)):
             raw = line.encode(errors="replace")
-            for message in dict.fromkeys((read_line(raw, _YEAR).text, raw)):
+            for message in dict.fromkeys((read_line(raw, ANY_YEAR).text, raw)):
                 for server in (True, False):
                     yield from (match.signature for match in self._matcher.match(server, "", message))
 

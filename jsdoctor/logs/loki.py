@@ -12,12 +12,12 @@ from typing import NamedTuple, cast
 import msgspec
 
 from jsdoctor.logs.lines.line import read_line
+from jsdoctor.logs.lines.stamp import ANY_YEAR
 from jsdoctor.model.log import DATED_US
 from jsdoctor.model.typed import decode_as
 from jsdoctor.replies.decoding import ReplyError
 
 _SAMPLED_LINES = 1_000
-_YEAR = 1970  # for times that have none, which are not compared here
 _NS = 1_000_000_000
 
 
@@ -45,7 +45,7 @@ def _by_own_time(entries: Sequence[Entry]) -> list[Entry]:
 
 def own_time_us(line: str) -> int | None:
     """The time that a line itself bears; None where it has none with a date."""
-    us = read_line(line.encode(errors="replace"), _YEAR).us
+    us = read_line(line.encode(errors="replace"), ANY_YEAR).us
     return None if us is None or us < DATED_US else us
 
 

@@ -348,8 +348,8 @@ class LogFile(msgspec.Struct, frozen=True, kw_only=True):
     read, for the reason in `problem` (empty: all was read). `stamped` counts lines with a server's own time;
     `server_lines` and `client_lines` are lower bounds of the number of either. `named` is True for a file that the user
     named, False for one found in a directory or archive. Only the first 16 KiB of `long_lines` were searched. `levels`
-    are those of server lines at the beginning and the end of the file. `interleaved`: lines of several servers that
-    cannot be distinguished; its clock is not judged.
+    are those of server lines at the beginning and the end of the file, and INF wherever it is. `interleaved`: lines of
+    several servers that cannot be distinguished; its clock is not judged.
     """
 
     path: str

@@ -9,6 +9,7 @@ from enum import StrEnum
 from itertools import islice
 
 from jsdoctor.logs.lines.line import read_line
+from jsdoctor.logs.lines.stamp import ANY_YEAR
 from jsdoctor.metrics.replies import replies_in
 from jsdoctor.metrics.series import exposition_series, is_exposition
 from jsdoctor.packets.capture_file import MAGIC, MAGICS
@@ -31,8 +32,7 @@ from jsdoctor.pasted.verdicts import (
 PEEK = 256 * 1024
 """Number of bytes from which the kind of a file is recognised."""
 
-_YEAR = 2000
-_ANY_TIME = datetime(_YEAR, 1, 1, tzinfo=UTC)
+_ANY_TIME = datetime(ANY_YEAR.year, 1, 1, tzinfo=UTC)
 _MAX_READ_LINES = 400
 IsLog = Callable[[str], bool]
 _MANIFEST = re.compile(
@@ -112,7 +112,7 @@ def _is_log(text: str, has_known_line: IsLog, dates: bool = True) -> bool:
     With `dates` also if most of its first lines begin with a time.
     """
     lines = [line for line in islice(text.splitlines(), _MAX_LINES_WITH_BLANKS) if line.strip()][:_MAX_READ_LINES]
-    read = [read_line(line.encode(errors="replace"), _YEAR) for line in lines]
+    read = [read_line(line.encode(errors="replace"), ANY_YEAR) for line in lines]
     if any(line.server for line in read) or has_known_line(text):
         return True
     return dates and sum(line.us is not None for line in read) * 2 > len(lines) > 0

@@ -10,6 +10,7 @@ from jsdoctor.engine.runner import evaluate
 from jsdoctor.engine.select import select_rules
 from jsdoctor.logs.lines.line import read_line
 from jsdoctor.logs.lines.matcher import Matcher
+from jsdoctor.logs.lines.stamp import LogYear
 from jsdoctor.model.report import Report
 from jsdoctor.pasted.sample import pasted_sample, with_unseen
 from jsdoctor.redaction.redact import scrub_line
@@ -85,7 +86,7 @@ def mutate_with_plants(random: Random, data: bytes, corpus: Sequence[bytes]) -> 
 
 def check_line(data: bytes) -> None:
     """A line is taken apart, matched and cleaned."""
-    line = read_line(data, NOW.year)
+    line = read_line(data, LogYear(NOW.year))
     _matcher().match(line.server, line.level, line.text)
     if SECRET in scrub_line(data.decode(errors="replace")):
         raise EchoError("the secret is still there")

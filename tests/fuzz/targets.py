@@ -22,6 +22,7 @@ from jsdoctor.engine.overrides import overrides
 from jsdoctor.engine.runner import evaluate
 from jsdoctor.engine.select import select_rules
 from jsdoctor.logs.lines.matcher import Matcher
+from jsdoctor.logs.lines.stamp import LogYear
 from jsdoctor.logs.paste.rewrite import Rewriter
 from jsdoctor.manifests.tree import ManifestError
 from jsdoctor.model.duration import format_duration, parse_duration
@@ -261,7 +262,7 @@ def pasted_logs() -> list[bytes]:
 @cache
 def rewriter() -> Rewriter:
     """Knows the signatures of all rules."""
-    return Rewriter(Matcher([signature for rule in rules() for signature in rule.signatures]), NOW.year)
+    return Rewriter(Matcher([signature for rule in rules() for signature in rule.signatures]), LogYear(NOW.year))
 
 
 def check_pasted_log(data: bytes) -> None:

@@ -16,6 +16,7 @@ import pytest
 from jsdoctor.logs.lines.builtin import BUILTIN
 from jsdoctor.logs.lines.line import read_line
 from jsdoctor.logs.lines.matcher import Pattern, wants
+from jsdoctor.logs.lines.stamp import LogYear
 from jsdoctor.model.rule import LineOrigin, Signature
 from tests.support.ruleset import rules
 
@@ -118,7 +119,7 @@ def line_with_values(text: str, level: str, prefix: str) -> str:
 @cache
 def meant(line: str) -> tuple[Signature, ...]:
     """The signatures, of any version, that want this line."""
-    read = read_line(line.encode(), 2026)
+    read = read_line(line.encode(), LogYear(2026))
     return tuple(
         signature
         for signature, pattern in signatures()

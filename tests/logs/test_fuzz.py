@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jsdoctor.logs.lines.line import read_line, read_structured
+from jsdoctor.logs.lines.stamp import LogYear
 from tests.logs.corpus import REAL, WRAPPINGS, evidence, same
 
 SEEDS = [
@@ -84,13 +85,13 @@ def test_mutated_archives(tmp_path: Path, data: bytes, edits: list[tuple[int, in
 @settings(RUN, max_examples=300)
 @given(line=st.one_of(st.binary(max_size=300), mutated()))
 def test_any_line_is_read(line: bytes) -> None:
-    read_line(line, 2026)
-    read_structured(b"{" + line, 2026)
+    read_line(line, LogYear(2026))
+    read_structured(b"{" + line, LogYear(2026))
 
 
 def test_deeply_nested_json_is_text() -> None:
-    assert read_line(b'{"a":' * 50_000, 2026).server is False
-    assert read_line(b'{"msg":' + b"[" * 7000 + b"]" * 7000 + b"}", 2026).server is False
+    assert read_line(b'{"a":' * 50_000, LogYear(2026)).server is False
+    assert read_line(b'{"msg":' + b"[" * 7000 + b"]" * 7000 + b"}", LogYear(2026)).server is False
 
 
 @pytest.mark.parametrize("size", [400, 420, 440, 458])  # the last three end in the undated line

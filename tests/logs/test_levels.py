@@ -49,3 +49,15 @@ def test_levels_of_wrapped_lines(wrapping: str, tmp_path: Path) -> None:
     logs = mixed(tmp_path, wrapping)
     whole = evidence([logs], settings=SETTINGS)
     assert canonical(evidence([logs], block=100_000, native=False, settings=SETTINGS)) == canonical(whole)
+
+
+def test_lines_of_level_inf_count_wherever_they_are(tmp_path: Path) -> None:
+    """Both ends of a rotated log may be of an outage."""
+    outage = "[7] 2026/11/21 10:00:00.000000 [WRN] JetStream cluster stream 'A > S' has NO quorum, stalled.\n"
+    routine = "[7] 2026/11/21 09:00:00.000000 [INF] 10.0.0.1:5222 - cid:7 - Client connection closed: Client Closed\n"
+    (tmp_path / "n1.log").write_text(outage * 400 + routine * 10 + outage * 400)
+    [file] = evidence([tmp_path], settings=SETTINGS).files
+    assert file.levels == ("INF", "WRN")
+    (tmp_path / "n1.log").write_text(outage * 800)
+    [file] = evidence([tmp_path], settings=SETTINGS).files
+    assert file.levels == ("WRN",)

@@ -3,7 +3,7 @@
 import pytest
 
 from jsdoctor.logs.lines.line import LogLine, is_partial, read_line, section_name
-from jsdoctor.logs.lines.stamp import Zone
+from jsdoctor.logs.lines.stamp import LogYear, Zone
 from tests.logs.corpus import WRAPPINGS
 
 NATIVE = b"[7] 2026/11/21 09:23:30.349568 [WRN] JetStream cluster stream 'APP > O' has NO quorum, stalled"
@@ -14,7 +14,7 @@ ZONED = {"docker", "cri", "kubectl", "syslog-5424", "journal", "tabbed"}
 
 
 def read(line: bytes) -> LogLine:
-    return read_line(line, 2026)
+    return read_line(line, LogYear(2026))
 
 
 @pytest.mark.parametrize("wrapping", WRAPPINGS)
@@ -132,7 +132,8 @@ def test_zones() -> None:
 
 def test_a_line_with_a_number_of_hundreds_of_digits_is_read() -> None:
     line = read_line(
-        b'{"timestamp": 1' + b"0" * 400 + b', "message": "[7] 2026/11/21 10:00:00.000000 [INF] Server is ready"}', 2026
+        b'{"timestamp": 1' + b"0" * 400 + b', "message": "[7] 2026/11/21 10:00:00.000000 [INF] Server is ready"}',
+        LogYear(2026),
     )
     assert line.server
 

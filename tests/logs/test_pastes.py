@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jsdoctor.logs.lines.matcher import Matcher
+from jsdoctor.logs.lines.stamp import LogYear
 from jsdoctor.logs.paste.rewrite import HEAD_BYTES, Rewriter, document_lines
 from tests.logs.corpus import REAL, counts_of, evidence
 from tests.logs.excerpts import Excerpt, benign, faults, loud, named
@@ -160,4 +161,4 @@ def test_mutated_pastes_never_fail(pieces: list[str], cuts: list[tuple[int, byte
     data = "\n".join(pieces).encode()
     for at, put in cuts:
         data = data[:at] + put + data[at + len(put) :]
-    Rewriter(MATCHER, 2026).rewritten(data)
+    Rewriter(MATCHER, LogYear(2026)).rewritten(data)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jsdoctor.logs.lines.stamp import LogYear
 from jsdoctor.logs.scan import sniff_lines
 from jsdoctor.logs.scan.rows import PartRow
 from jsdoctor.model.log_scan import Part
@@ -39,9 +40,9 @@ def test_lines_surveyed_at_once_give_what_they_give_one_by_one(lines: list[str])
     at_once, singly = (
         PartRow(Part(path="a", name="a", series="a", end=0, size=0, weight=0, mtime_us=0), levels=[]) for _ in range(2)
     )
-    sniff_lines.survey(at_once, raw, 2026)
+    sniff_lines.survey(at_once, raw, LogYear(2026))
     for line in raw:
-        sniff_lines.survey(singly, [b"no header here", line], 2026)
+        sniff_lines.survey(singly, [b"no header here", line], LogYear(2026))
     assert msgspec.json.encode(at_once) == msgspec.json.encode(singly)
 
 

@@ -14,6 +14,7 @@ import pytest
 from jsdoctor.logs.lines.builtin import UNEXPLAINED, UNEXPLAINED_WARNING
 from jsdoctor.logs.lines.line import read_line
 from jsdoctor.logs.lines.matcher import Pattern, wants
+from jsdoctor.logs.lines.stamp import LogYear
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.rule import Signature
 from jsdoctor.sources.rule_pages import known_lines
@@ -48,7 +49,7 @@ def known() -> tuple[tuple[Signature, Pattern], ...]:
 
 
 def is_known(line: str) -> bool:
-    read = read_line(line.encode(), 2026)
+    read = read_line(line.encode(), LogYear(2026))
     return any(
         wants(signature, read.server, read.level) and pattern.groups(read.text) is not None
         for signature, pattern in known()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from jsdoctor.logs.lines.line import read_line
+from jsdoctor.logs.lines.stamp import LogYear
 from jsdoctor.model.window import Window
 from jsdoctor.sources.archives.discover import discover
 from jsdoctor.sources.archives.split import split
@@ -20,7 +21,7 @@ NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
 
 def time_of(line: bytes) -> datetime | None:
-    us = read_line(line, 2026).us
+    us = read_line(line, LogYear(2026)).us
     return None if us is None else datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=us)
 
 

@@ -1,6 +1,7 @@
 """One server's log tells the same story in whatever wrapping it comes: a fault that ended, and a crash."""
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from jsdoctor.model.finding import Outcome
+from jsdoctor.model.log import LogEvidence
 from tests.support.log_cases import evidence_of_files
 from tests.support.ruleset import run_rule
 
@@ -86,3 +88,19 @@ def test_a_panic_is_a_crash_and_no_kill(tmp_path: Path, name: str) -> None:
     """Stern writes names before lines that are no server's; those of a pod and its container are known."""
     [told] = _read(tmp_path / "nats.log", _crash(), WRAPPINGS[name], "JSD805")
     assert told.startswith(f"error n1: it crashed once, last with `{PANIC[0]}")
+
+
+def test_december_is_before_january_in_a_log_without_years(tmp_path: Path) -> None:
+    """The outage is over, and was no year long."""
+    path = tmp_path / "syslog"
+    path.write_text(
+        "Dec 31 23:58:20 host1 nats-server[812]: JetStream cluster no metadata leader\n"
+        "Jan  1 00:00:30 host1 nats-server[812]: JetStream cluster new metadata leader: n1/C1\n"
+        "Jan  1 01:30:00 host1 nats-server[812]: 10.0.0.1:5222 - cid:7 - Client connection closed: Client Closed\n"
+    )
+    written = datetime(2027, 1, 1, 1, 30, tzinfo=UTC).timestamp()
+    os.utime(path, (written, written))
+    logs = evidence_of_files(path).get(LogEvidence)
+    assert logs is not None
+    assert logs.files[0].first is not None
+    assert str(logs.files[0].first) == "2026-12-31 23:58:20 (local time)"

@@ -13,7 +13,17 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from jsdoctor.logs.lines.stamp import NATIVE, Stamp, clock_us, epoch_us, find_clock, find_stamp, native_second_us
+from jsdoctor.logs.lines.stamp import (
+    ANY_YEAR,
+    NATIVE,
+    LogYear,
+    Stamp,
+    clock_us,
+    epoch_us,
+    find_clock,
+    find_stamp,
+    native_second_us,
+)
 from jsdoctor.model.log import DATED_US
 
 _PID = rb"(?:\[(\d{1,10})\] )?"
@@ -172,13 +182,13 @@ class Wrapping(NamedTuple):
     server: bool = False
 
 
-def unwrap(line: bytes, year: int) -> Wrapping:
+def unwrap(line: bytes, year: LogYear) -> Wrapping:
     """Take off every known wrapping at the start of a line, outermost first. Its first name and best time count."""
     return _unwrap(line[:_MAX_WRAPPING], year)
 
 
 @lru_cache(maxsize=2048)
-def unwrap_prefix(prefix: bytes, year: int) -> Wrapping:
+def unwrap_prefix(prefix: bytes, year: LogYear) -> Wrapping:
     """As `unwrap`, of what stands before a server's header: names without punctuation (stern) are taken too."""
     wrapping = _unwrap(prefix, year)
     words = _WORDS.match(prefix, wrapping.length)
@@ -189,7 +199,7 @@ def unwrap_prefix(prefix: bytes, year: int) -> Wrapping:
     return wrapping
 
 
-def _unwrap(line: bytes, year: int) -> Wrapping:
+def _unwrap(line: bytes, year: LogYear) -> Wrapping:
     wrapping = Wrapping()
     rest = list(_WRAPPINGS)
     while rest:
@@ -204,7 +214,7 @@ def _unwrap(line: bytes, year: int) -> Wrapping:
     return wrapping
 
 
-def _with_layer(wrapping: Wrapping, kind: str, match: re.Match[bytes], year: int) -> Wrapping:
+def _with_layer(wrapping: Wrapping, kind: str, match: re.Match[bytes], year: LogYear) -> Wrapping:
     named = match.groupdict()
     stamp = find_stamp(named["time"], year) if named.get("time") else None
     better = wrapping.stamp is None or (stamp is not None and stamp.zoned and not wrapping.stamp.zoned)
@@ -290,7 +300,7 @@ class _Field(NamedTuple):
     value: object
 
 
-def read_structured(line: bytes, year: int) -> Structured | None:
+def read_structured(line: bytes, year: LogYear) -> Structured | None:
     """A JSON object as a log line, or None when it is none (or cut short, and not docker's)."""
     try:
         entry = _decode(line)
@@ -306,7 +316,7 @@ def read_structured(line: bytes, year: int) -> Structured | None:
     return from_entry(entry, year, line)
 
 
-def from_entry(entry: Mapping[str, Any], year: int, line: bytes = b"") -> Structured:
+def from_entry(entry: Mapping[str, Any], year: LogYear, line: bytes = b"") -> Structured:
     """The content of one decoded object. `line` is its text: an event of NATS is its own message."""
     if str(entry.get("type", "")).startswith(_EVENT):
         raw = line or msgspec.json.encode(entry)
@@ -366,7 +376,7 @@ def _message_of(entry: Mapping[str, Any], named: Mapping[str, list[object]]) -> 
     return known or next((text for value in _values(_MESSAGE, named) if (text := _as_text(value))), "")
 
 
-def _time(entry: Mapping[str, Any], named: Mapping[str, list[object]], year: int) -> Stamp | None:
+def _time(entry: Mapping[str, Any], named: Mapping[str, list[object]], year: LogYear) -> Stamp | None:
     known = next((stamp for name in _TIME if name in entry and (stamp := epoch_us(entry[name], year))), None)
     if known is not None:
         return known
@@ -382,7 +392,7 @@ def _texts(names: Sequence[str], named: Mapping[str, list[object]]) -> Iterator[
     return (value for value in _values(names, named) if isinstance(value, str) and value)
 
 
-def _cut_docker(line: bytes, year: int) -> Structured | None:
+def _cut_docker(line: bytes, year: LogYear) -> Structured | None:
     match = _DOCKER.match(line)
     if match is None:
         return None
@@ -440,7 +450,7 @@ class LogLine(NamedTuple):
     kind: str
 
 
-def read_line(line: bytes, year: int) -> LogLine:
+def read_line(line: bytes, year: LogYear) -> LogLine:
     """Take a line apart. Never fails: what is not understood is text. `year` is for times that have none."""
     line = line[:LINE_CAP].rstrip(b"\r\n")
     if line[:1] == b"\x00":
@@ -460,10 +470,10 @@ def _object_start(line: bytes) -> int:
     if not line.endswith(b"}"):
         return -1
     brace = line.find(b'{"', 0, _MAX_WRAPPING)
-    return brace if brace > 0 and unwrap(line[:brace], 1970).length == brace else -1
+    return brace if brace > 0 and unwrap(line[:brace], ANY_YEAR).length == brace else -1
 
 
-def _from_structured(structured: Structured, outer: Wrapping, year: int) -> LogLine:
+def _from_structured(structured: Structured, outer: Wrapping, year: LogYear) -> LogLine:
     text = structured.message.rstrip(b"\r\n")
     inner = _from_text(text, year)
     kind = structured.kind
@@ -478,7 +488,7 @@ def _from_structured(structured: Structured, outer: Wrapping, year: int) -> LogL
     return inner._replace(label=inner.label or structured.label or outer.label, us=us, zoned=zoned, kind=kind)
 
 
-def _from_text(line: bytes, year: int) -> LogLine:
+def _from_text(line: bytes, year: LogYear) -> LogLine:
     header = stamped_header(line)
     if header is not None:
         if not header.start:

@@ -12,6 +12,7 @@ import re2
 
 from jsdoctor.logs.lines.builtin import AGGREGATED, BUILTIN, FALLBACKS, FATAL, MARKED, PANIC, searched
 from jsdoctor.logs.lines.line import LITERALS, read_line
+from jsdoctor.logs.lines.stamp import ANY_YEAR
 from jsdoctor.model.duration import parse_duration
 from jsdoctor.model.log import SUBJECT_FIELDS
 from jsdoctor.model.rule import LineOrigin, Signature
@@ -361,9 +362,6 @@ def measured(value: str) -> int | None:
     return duration if duration < 2**62 else None
 
 
-_YEAR = 2026  # for examples of syslog lines, which have none
-
-
 def signature_problems(signature: Signature) -> Iterator[str]:
     """Everything wrong with a signature that shows only when it is run."""
     reason = why_not_portable(signature.pattern)
@@ -380,7 +378,7 @@ def signature_problems(signature: Signature) -> Iterator[str]:
 
 
 def _example_problem(signature: Signature, example: bytes) -> str:
-    line = read_line(example, _YEAR)
+    line = read_line(example, ANY_YEAR)
     text = line.text[:TEXT_CAP]
     if not wants(signature, line.server, line.level):
         who = "a server's" if line.server else "not a server's"

@@ -55,7 +55,22 @@ def native_second_us(text: bytes) -> int | None:
     return minute + seconds * 1_000_000
 
 
-def find_stamp(text: bytes, year: int) -> Stamp | None:
+class LogYear(NamedTuple):
+    """The year and `month` in which a log was written last: its times in a later month are of the year before."""
+
+    year: int
+    month: int = 12
+
+    def of(self, month: int) -> int:
+        """The year of a time in that month."""
+        return self.year - (month > self.month)
+
+
+ANY_YEAR = LogYear(2000)
+"""For lines whose times play no part; a leap year, so that each day is one."""
+
+
+def find_stamp(text: bytes, year: LogYear) -> Stamp | None:
     """The first time in this text, of any of the usual forms. `year` is for those that have none (RFC 3164)."""
     match = _ANY.search(text)
     if match is None:
@@ -63,7 +78,8 @@ def find_stamp(text: bytes, year: int) -> Stamp | None:
     if match[1] is not None:
         fields = [int(match[index]) for index in range(1, 7)]
         return _stamp(fields, match[7], _offset_us(match[8]))
-    fields = [year, _MONTHS.index(match[9]) + 1, *(int(match[index]) for index in range(10, 14))]
+    month = _MONTHS.index(match[9]) + 1
+    fields = [year.of(month), month, *(int(match[index]) for index in range(10, 14))]
     return _stamp(fields, match[14], None)
 
 
@@ -104,7 +120,7 @@ _TOO_LARGE = 1e20
 """Larger than a time until 2286 in any unit; an integer of hundreds of digits would not fit into a float."""
 
 
-def epoch_us(value: object, year: int) -> Stamp | None:
+def epoch_us(value: object, year: LogYear) -> Stamp | None:
     """A time as JSON logs write it: RFC 3339 text, or seconds, milli-, micro- or nanoseconds since 1970."""
     if isinstance(value, str):
         if value.replace(".", "", 1).isdigit() and value.isascii() and len(value) <= 25:
@@ -124,9 +140,10 @@ def _number_us(value: float) -> Stamp | None:
     return None
 
 
-def year_of(mtime_us: int) -> int:
+def year_of(mtime_us: int) -> LogYear:
     """The year of times without one: that in which the file was last written."""
-    return (_EPOCH + timedelta(microseconds=mtime_us)).year
+    written = _EPOCH + timedelta(microseconds=mtime_us)
+    return LogYear(written.year, written.month)
 
 
 class DayCount:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
+from jsdoctor.logs.lines.stamp import LogYear
+
 Knows = Callable[[str], bool]
 """Whether a text is a line of a server, or a message that some signature knows."""
 
@@ -82,12 +84,12 @@ def plain(line: str) -> str:
     return _ESCAPED.sub(lambda match: chr(int(match["code"], 16)), line) if "\\u00" in line else line
 
 
-def begins_with_time(line: str, year: int) -> bool:
+def begins_with_time(line: str, year: LogYear) -> bool:
     """Whether a line begins with a time, as those of logs do."""
     return _TIME.match(line) is not None or dated(line, year) is not None
 
 
-def undressed(line: str, year: int, knows: Knows) -> str:
+def undressed(line: str, year: LogYear, knows: Knows) -> str:
     """The line that a server wrote, in a `plain` one; the line as it is when there is none in it."""
     if knows(line):
         return _TICKS.sub("", _without_note(line, knows))
@@ -102,7 +104,7 @@ def _without_note(line: str, knows: Knows) -> str:
     return shorter if shorter != line and knows(shorter) else line
 
 
-def _candidates(line: str, year: int) -> Iterator[tuple[str, str]]:
+def _candidates(line: str, year: LogYear) -> Iterator[tuple[str, str]]:
     """Readings of a line, each with one more layer removed: the text that must be known, and the line if it is.
 
     In the line, the names, times and levels that were removed are in front of the text again.
@@ -162,7 +164,7 @@ _FORMS = tuple(
 _EPOCH = re.compile(r"\s*(1\d{9})(\d{3}|\d{6}|\d{9})?" + _END)
 
 
-def dated(line: str, year: int) -> str | None:
+def dated(line: str, year: LogYear) -> str | None:
     """The line with its first time as `YYYY-MM-DDThh:mm:ss.ffffff`; None when it does not begin with such a time."""
     for form in _FORMS:
         match = form.match(line)
@@ -175,7 +177,7 @@ def dated(line: str, year: int) -> str | None:
     return None
 
 
-def _moment(fields: dict[str, str | None], year: int) -> datetime | None:
+def _moment(fields: dict[str, str | None], year: LogYear) -> datetime | None:
     name = fields.get("mon")
     day, month = fields.get("d"), str(_MONTHS.index(name.lower()) + 1) if name and name.lower() in _MONTHS else None
     month = fields.get("mo") or month
@@ -187,7 +189,7 @@ def _moment(fields: dict[str, str | None], year: int) -> datetime | None:
     half = (fields["half"] or "")[:1].lower()
     if half:
         hour = hour % 12 + 12 * (half == "p")
-    of_year = int(fields.get("y") or year)
+    of_year = int(fields.get("y") or year.of(int(month or 0)))
     fraction = ((fields["f"] or "") + "000000")[:6]
     try:
         return datetime(

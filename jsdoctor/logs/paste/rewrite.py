@@ -16,6 +16,7 @@ import msgspec
 from jsdoctor.logs.lines.builtin import SHOWN
 from jsdoctor.logs.lines.line import LINE_CAP, STAMPED, UNSTAMPED, LogLine, read_line
 from jsdoctor.logs.lines.matcher import Matcher
+from jsdoctor.logs.lines.stamp import LogYear
 from jsdoctor.logs.paste.dressing import begins_with_time, plain, undressed
 from jsdoctor.model.log import DATED_US
 
@@ -62,7 +63,7 @@ _MIN_WRAPPED = 30
 class Rewriter:
     """Rewrites texts. `matcher` decides which messages are known."""
 
-    def __init__(self, matcher: Matcher, year: int) -> None:
+    def __init__(self, matcher: Matcher, year: LogYear) -> None:
         self._matcher, self._year = matcher, year
         self._knows = lru_cache(maxsize=4096)(self._is_known)
         self._readable = self._fruitless = 0

@@ -131,6 +131,10 @@ class PartReader(Protocol):
         ...
 
 
+_INF = (b"[INF]", b"mINF\x1b")
+"""The level without which a log does not show that a fault ended, anywhere in it: `grep WRN` leaves it out."""
+
+
 class _Search(NamedTuple):
     """Lines of a block to be read. `may_match`: whether a line has text that a signature needs."""
 
@@ -165,6 +169,8 @@ class PartScan:
         section = self._row.section
         if base < WINDOW:
             survey(self._row, list(lines_below(text[: WINDOW + LINE_CAP], WINDOW - base)), self._year)
+        if "INF" not in self._row.levels and any(words in text for words in _INF):
+            self._row.levels.append("INF")
         lines = self._read_block(block)
         rows = self._settle(block, lines)
         self._join_segments(block, lines, section)

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator
 
 from jsdoctor.logs.lines.line import read_line
 from jsdoctor.logs.lines.matcher import Matcher
+from jsdoctor.logs.lines.stamp import ANY_YEAR, LogYear
 from jsdoctor.logs.scan.candidates import begins_at_once
 from jsdoctor.model.rule import Signature
 
@@ -37,7 +38,7 @@ _TIME = re.compile(rb"^[^\n]{0,80}?(\d\d:\d\d):(\d\d)", re.MULTILINE)
 class LineSelection:
     """Takes a file block by block, each of whole lines, and keeps the selected lines in `text`."""
 
-    def __init__(self, matcher: Matcher, room: int | None = None, year: int = 1970) -> None:
+    def __init__(self, matcher: Matcher, room: int | None = None, year: LogYear = ANY_YEAR) -> None:
         self._matcher, self._year = matcher, year
         self._room = MAX_KEPT_BYTES if room is None else min(room, MAX_KEPT_BYTES)
         self._text = bytearray()

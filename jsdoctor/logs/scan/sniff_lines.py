@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from jsdoctor.logs.lines.line import LINE_CAP, LogLine, read_line, stamped_header
+from jsdoctor.logs.lines.stamp import LogYear
 from jsdoctor.logs.scan.rows import PartRow, Span
 from jsdoctor.model.log import DATED_US
 
@@ -25,7 +26,7 @@ _OWN_HEADER = re.compile(
 """A server's header as it writes it, at the start of a line: no wrapping, and the clock reads its time."""
 
 
-def survey(row: PartRow, lines: list[bytes], year: int) -> None:
+def survey(row: PartRow, lines: list[bytes], year: LogYear) -> None:
     """Add levels, wrapping, zone and spans of these lines to the row of their part."""
     levels = _levels_of_own(lines)
     if levels is None:
@@ -45,7 +46,7 @@ def _levels_of_own(lines: list[bytes]) -> list[str] | None:
     return [level.decode() for level in result]
 
 
-def _read_one_by_one(row: PartRow, lines: list[bytes], year: int) -> None:
+def _read_one_by_one(row: PartRow, lines: list[bytes], year: LogYear) -> None:
     for raw in lines:
         if raw[:1] == b"[" and (header := stamped_header(raw[:LINE_CAP])) is not None and not header.start:
             row.surveyed_server += 1  # a server's own header: no wrapping, and the clock reads its time

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from jsdoctor.logs.lines.line import HEADER_WITHIN, unwrap_prefix
+from jsdoctor.logs.lines.stamp import LogYear
 
 STEP_US = 250_000
 """Minimum time by which a clock goes back in a step; less is due to two threads that logged at once."""
@@ -95,7 +96,7 @@ _AGGREGATED = re.compile(rb'\{(?!"log":")')
 class ProcessKeys:
     """Maps the bytes before a stamp to the key of their process, with a cache."""
 
-    def __init__(self, year: int) -> None:
+    def __init__(self, year: LogYear) -> None:
         self._year = year
         self._known: dict[bytes, ProcessKey | None] = {}
 
