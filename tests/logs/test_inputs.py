@@ -109,7 +109,7 @@ def test_archives(mode: str, tmp_path: Path, plain: LogEvidence) -> None:
             archive.addfile(info, io.BytesIO(data))
     read = evidence([file])
     by_name = {row.path.rpartition("/")[2]: row for row in read.files}
-    assert set(by_name) == {"all.tar", "n1.log", "n2.log.gz", "x.bin"}
+    assert set(by_name) == {"n1.log", "n2.log.gz", "x.bin"}
     assert by_name["x.bin"].problem == "this is a program"
     assert by_name["n2.log.gz"].read == len(LOG)
     assert {server.name for server in read.servers} == {"n1", "n2"}
@@ -294,3 +294,31 @@ def test_every_part_reports_that_its_file_vanished(tmp_path: Path) -> None:
     rows = [decoded(PartRow, row.value) for row in scan_part(SETTINGS, part) if row.analysis == PART]
     assert rows[0].problem == "No such file or directory"
     assert msgspec.structs.asdict(rows[0])["skipped"] == len(LOG)
+
+
+def test_a_file_that_links_lead_to_is_read_once(tmp_path: Path) -> None:
+    """As on a node of Kubernetes: /var/log/containers has links to the files of /var/log/pods."""
+    (tmp_path / "pods").mkdir()
+    (tmp_path / "pods" / "0.log").write_bytes(LOG)
+    (tmp_path / "containers").mkdir()
+    (tmp_path / "containers" / "nats-0.log").symlink_to("../pods/0.log")
+    assert [part.name for part in discover([str(tmp_path)]).files] == ["pods/0.log"]
+
+
+def test_an_archive_with_a_log_is_not_empty(tmp_path: Path) -> None:
+    (tmp_path / "n1.log").write_bytes(LOG)
+    with tarfile.open(tmp_path / "logs.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "n1.log", "n1.log")
+    assert read_one(tmp_path / "logs.tar.gz")[1].path.endswith("logs.tar.gz!n1.log")
+    with tarfile.open(tmp_path / "empty.tar", "w"):
+        pass
+    assert read_one(tmp_path / "empty.tar")[1].path.endswith("empty.tar")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_a_directory_that_may_not_be_read_hides_no_other(tmp_path: Path) -> None:
+    (tmp_path / "n1.log").write_bytes(LOG)
+    (tmp_path / "private").mkdir(mode=0)
+    parts = discover([str(tmp_path)]).files
+    (tmp_path / "private").chmod(0o700)
+    assert [(part.name, part.problem) for part in parts] == [("n1.log", ""), ("private", "Permission denied")]

@@ -1,6 +1,9 @@
 """Time windows: exactly the lines within are read, their numbers and offsets are those of the whole file."""
 
+import gzip
+import io
 import random
+import tarfile
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -60,6 +63,42 @@ def test_dated_files_outside_are_not_read(tmp_path: Path) -> None:
     left = narrowed(discover([str(tmp_path)]), window)
     assert [part.name for part in left.plan.files] == ["nats-2026-11-03.log", "nats-2026-11-04.log"]
     assert (left.outside, left.cut, left.whole) == (5, 0, ())
+
+
+def _hours(first: int, last: int, prefix: str = "") -> str:
+    lines = (
+        f"{prefix}[1] 2026/11/21 {h:02d}:{m:02d}:00.000000 [INF] Server is ready\n"
+        for h in range(first, last)
+        for m in range(60)
+    )
+    return "".join(lines)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(_hours(8, 12, f"[pod/nats-{pod}/nats] ") for pod in range(3)),
+        f"==> n1.log <==\n{_hours(8, 10)}\n==> n2.log <==\n{_hours(10, 14)}",
+    ],
+    ids=["one pod after the other", "with the name of each file"],
+)
+def test_logs_one_after_the_other_are_read_whole(text: str, tmp_path: Path) -> None:
+    (tmp_path / "all.log").write_text(text)
+    left = narrowed(discover([str(tmp_path)]), Window(datetime(2026, 11, 21, 11, tzinfo=UTC), None))
+    assert [(part.start, part.end) for part in left.plan.files] == [(0, len(text))]
+    assert left.whole == ("all.log",)
+
+
+def test_an_archive_is_not_outside_for_its_first_member(tmp_path: Path) -> None:
+    """The newest log is packed first. A compressed log that begins too late is left out."""
+    with tarfile.open(tmp_path / "logs.tar.gz", "w:gz") as archive:
+        for name, text in (("nats.log", _hours(11, 13)), ("nats.log.1", _hours(7, 11))):
+            info = tarfile.TarInfo(name)
+            info.size = len(text)
+            archive.addfile(info, io.BytesIO(text.encode()))
+    (tmp_path / "late.log.gz").write_bytes(gzip.compress(_hours(11, 13).encode()))
+    left = narrowed(discover([str(tmp_path)]), Window(None, datetime(2026, 11, 21, 10, tzinfo=UTC)))
+    assert ([part.name for part in left.plan.files], left.outside) == (["logs.tar.gz"], 1)
 
 
 @pytest.mark.parametrize(

@@ -214,7 +214,7 @@ def assemble(settings: ScanSettings, rows: Iterable[Aggregated | Row]) -> LogEvi
     for row in rows:  # each is decoded as it comes: to hold both forms of all of them would take twice the memory
         value = row.value if isinstance(row, Aggregated) else read_aggregated(_KINDS[row.analysis], Row(*row))
         reported[row.analysis].append(value)
-    files: list[LogFile] = reported[aggregated.FILE]
+    files = list(_without_containers(reported[aggregated.FILE]))
     servers = _servers(reported[aggregated.SERVER])
     runs: list[ProcessRun] = sorted(reported[aggregated.RUN], key=lambda run: (run.server, *_run_time(run)))
     seen: list[Sighting] = reported[aggregated.ELECTION]
@@ -261,6 +261,14 @@ def assemble(settings: ScanSettings, rows: Iterable[Aggregated | Row]) -> LogEvi
         intervals=tuple(known_intervals),
         omitted=tuple(sorted((name, count) for name, count in omitted.items() if count)),
     )
+
+
+def _without_containers(files: Sequence[LogFile]) -> Iterator[LogFile]:
+    """The files, without archives of which nothing but their members was to be read."""
+    containers = {file.path.rpartition("!")[0] for file in files}
+    for file in files:
+        if file.problem or file.read or file.path not in containers:
+            yield file
 
 
 def _servers(seen: Sequence[ServerSeen]) -> list[LogServer]:

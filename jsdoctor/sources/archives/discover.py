@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,7 @@ from glob import has_magic
 import msgspec
 
 from jsdoctor.model.log_scan import Part
-from jsdoctor.sources.archives.store import STDIN, Stored, open_stored, stored_at
+from jsdoctor.sources.archives.store import STDIN, Stored, is_uri, open_stored, stored_at
 from jsdoctor.sources.codec import FACTORS, PEEK, codec_of, is_tar, not_a_log
 
 _COMPRESSED = re.compile(r"(?:\.(?:gz|zst|zstd|bz2|xz|z))+(?=\.\d+$|$)", re.IGNORECASE)
@@ -59,11 +60,13 @@ def discover(
         ambiguous = repeated[stored.name] > 1 and stored.path != stored.name
         name = f"{given.rstrip('/')}/{stored.name}" if ambiguous else stored.name
         name = (names or {}).get(stored.path, name)
-        if stored.path not in parts:
+        # Links, as those of a node's /var/log/containers, lead to files that are there as well.
+        identity = stored.path if is_uri(stored.path) else os.path.realpath(stored.path)
+        if identity not in parts or (stored.path == identity != parts[identity].path):
             named = stored.path == given or stored.name == STDIN or (stored.problem != "" and not has_magic(given))
             part = _part_of_file(stored, name, named or bool(stored.problem))
             zone, server = _first_match(zones, part), _first_match(servers, part)
-            parts[stored.path] = msgspec.structs.replace(part, zone=zone, server=server)
+            parts[identity] = msgspec.structs.replace(part, zone=zone, server=server)
     files = tuple(sorted(parts.values(), key=lambda part: (part.name, part.path)))
     return ReadPlan(files, sum(part.weight for part in files))
 

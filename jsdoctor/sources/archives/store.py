@@ -172,11 +172,16 @@ def _local(path: str) -> Iterator[Stored]:
         return
     walked: set[tuple[int, int]] = set()
     _enter(path, walked)
-    for directory, inner, files in os.walk(path, onerror=_raise, followlinks=True):
+    unread: list[OSError] = []
+    for directory, inner, files in os.walk(path, onerror=unread.append, followlinks=True):
         inner[:] = [name for name in sorted(inner) if _enter(os.path.join(directory, name), walked)]  # noqa: PTH118
         for file in sorted(files):
             full = os.path.join(directory, file)  # noqa: PTH118  # names need not be valid paths of pathlib
             yield _file(full, os.path.relpath(full, path))
+    for error in unread:
+        name = str(error.filename)
+        shown = name if name == path else os.path.relpath(name, path)
+        yield Stored(name, shown, problem=error.strerror or str(error))
 
 
 def _enter(directory: str, walked: set[tuple[int, int]]) -> bool:
@@ -189,10 +194,6 @@ def _enter(directory: str, walked: set[tuple[int, int]]) -> bool:
         return False
     walked.add((status.st_dev, status.st_ino))
     return True
-
-
-def _raise(error: OSError) -> None:
-    raise error
 
 
 def _spooled(path: str) -> Stored:

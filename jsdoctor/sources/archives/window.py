@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cache
+from itertools import pairwise
 from typing import BinaryIO
 
 import msgspec
@@ -16,10 +17,19 @@ from jsdoctor.model.log_scan import Part
 from jsdoctor.model.window import Window
 from jsdoctor.sources.archives.discover import ReadPlan
 from jsdoctor.sources.archives.store import open_stored
-from jsdoctor.sources.codec import Unreadable, decompressed
+from jsdoctor.sources.codec import Unreadable, codec_of, decompressed, is_tar
 
 _PROBE_BYTES = 64 * 1024
 """Number of bytes that are searched for a dated line before a position in a file counts as undated."""
+
+_PLACES = 16
+"""Number of places of a file whose times are compared before it is cut."""
+
+_DISORDER_US = 60_000_000
+"""Times of one process go back by less: several threads write them."""
+
+_SECTION = b"==> "
+"""How `tail` and `head` begin the lines of the next file, whose name is lost where a file is cut."""
 
 _COUNT_BLOCK_BYTES = 4 << 20
 _NEWLINE = ord("\n")
@@ -80,7 +90,7 @@ def _narrow(part: Part, since: int, until: int, local_zone: str) -> Part | None:
 def _cut(part: Part, times: _LineTimes, since: int, until: int) -> Part | None:
     """The range of a plain file in the window; None if no line is in it, the file itself if its times do not grow."""
     first, last = times.first_from(0), times.last()
-    if first is None or last is None or first > last:
+    if first is None or last is None or not times.grow():
         return part
     if last < since or first > until:
         return None
@@ -108,10 +118,18 @@ def _lies_inside(part: Part, since: int, until: int, local_zone: str) -> bool:
 
 
 def _first_packed(part: Part, stream: BinaryIO, local_zone: str) -> int | None:
-    """The first time in a compressed file."""
+    """The first time in a compressed file; None where what is packed may begin earlier elsewhere."""
     text = next(iter(decompressed(lambda size: stream.read(size) or b"", part.codec)), b"")
+    if is_tar(text) or codec_of(text):
+        return None
     times = _LineTimes(part, stream, local_zone)
-    return next((at for line in text[:_PROBE_BYTES].split(b"\n") if (at := times.time_of(line)) is not None), None)
+    seen = [at for line in text[:_PROBE_BYTES].split(b"\n") if (at := times.time_of(line)) is not None]
+    return seen[0] if seen and _grow(seen) else None
+
+
+def _grow(times: Sequence[int]) -> bool:
+    """Whether times go back by no more than lines of one process do."""
+    return all(after >= before - _DISORDER_US for before, after in pairwise(times))
 
 
 class _LineTimes:
@@ -138,6 +156,15 @@ class _LineTimes:
         begin = max(0, self._size - _PROBE_BYTES)
         lines = self._read(begin, self._size - begin).split(b"\n")[1 if begin else 0 :]
         return next((at for line in reversed(lines) if (at := self.time_of(line)) is not None), None)
+
+    def grow(self) -> bool:
+        """Whether times grow throughout, as far as some places show. Not in logs of servers one after the other."""
+        places = [self._size * number // _PLACES for number in range(_PLACES)]
+        if any(text.startswith(_SECTION) or b"\n" + _SECTION in text for text in map(self._probe, places)):
+            return False
+        seen = [at for place in places if (at := self.first_from(place)) is not None]
+        last = self.last()
+        return _grow(seen if last is None else [*seen, last])
 
     def bisect(self, reached: Callable[[int], bool]) -> int:
         """The offset of the first dated line for whose time `reached` holds, in a file whose times grow."""
@@ -175,6 +202,9 @@ class _LineTimes:
                 return position, at
             position += len(line) + 1
         return self._size, None
+
+    def _probe(self, offset: int) -> bytes:
+        return self._read(offset, _PROBE_BYTES // _PLACES)
 
     def _read(self, offset: int, size: int) -> bytes:
         self._stream.seek(offset)
