@@ -124,7 +124,8 @@ class StatusMessages(msgspec.Struct, frozen=True, gc=False):
 class IdleHeartbeats(msgspec.Struct, frozen=True, gc=False):
     """Heartbeats of idle consumers, and the subscription that was silent longest for its interval.
 
-    `interval_ns` is the least time between two heartbeats, `silence_ns` the longest without anything behind one.
+    `interval_ns` is what the client requested, else the least time between two heartbeats; `silence_ns` the longest
+    without anything behind one.
     """
 
     count: int = 0
@@ -161,11 +162,15 @@ class ApiFailure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ApiTraffic(msgspec.Struct, frozen=True):
-    """Requests of one connection to the JetStream API, without pulls."""
+    """Requests of one connection to the JetStream API, without pulls.
+
+    `unanswered` of them had no response when the capture or the connection ended, the oldest after `waiting_ns`.
+    """
 
     requests: int = 0
     unanswered: int = 0
     failures: tuple[ApiFailure, ...] = ()
+    waiting_ns: int = 0
 
 
 class NatsConnection(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jsdoctor.model.problems import UsageProblem
-from jsdoctor.sources.packets.files import capture_files, read_captures
+from jsdoctor.sources.packets.files import Ring, capture_files, read_captures
 from tests.cli.invoke import jsdoctor
 from tests.support.packet_cases import capture_path
 
@@ -87,3 +87,10 @@ def test_standard_input(tmp_path: Path, packed: bool) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr.decode()
+
+
+@pytest.mark.parametrize(("last_s", "joined"), [(100.5, True), (99.0, True), (70.0, True), (69.9, False), (0.0, False)])
+def test_a_pause_between_files_ends_a_ring(last_s: float, joined: bool) -> None:
+    """Captures of two hosts, one after the other, differ in a digit of their names as the files of a ring do."""
+    ring = Ring([(Path("nats-1.pcap"), 100 * 1_000_000_000)])
+    assert ring.continues(int(last_s * 1e9)) is joined

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from jsdoctor.checks.packets.views import View, connection_check, observed, period
 from jsdoctor.checks.registry import check
 from jsdoctor.model.advisories import AdvisoryKind, RecordedAdvisories
-from jsdoctor.model.finding import Finding, Severity, Subject, failed, passed
+from jsdoctor.model.finding import Finding, Severity, Subject, failed, passed, unknown
 from jsdoctor.model.nats_traffic import ApiFailure
 from jsdoctor.model.params import Params
 from jsdoctor.model.stored import AdvisoryStreams, StoredStream
+from jsdoctor.model.wording import span
 
 _SHOWN = 4
 _NOT_FOUND = (10014, 10037, 10059)
@@ -24,11 +25,13 @@ def api_requests_failed(view: View, params: Params) -> Finding | None:
     api = view.nats.api
     if not api.requests:
         return None
+    if api.unanswered and (unanswered := _unanswered(view, params.integer("wait"))):
+        return unanswered
     if not api.failures:
         return passed(view.subject)
     count = sum(failure.count for failure in api.failures)
-    missing = max((failure.count for failure in api.failures if failure.err_code in _NOT_FOUND), default=0)
-    others = sum(failure.count for failure in api.failures if failure.err_code not in _NOT_FOUND)
+    missing = max((f.count for f in api.failures if f.err_code in _NOT_FOUND), default=0)
+    others = sum(f.count for f in api.failures if f.err_code not in _NOT_FOUND and not _is_lookup(f))
     errors, not_found = params.integer("errors"), params.integer("not_found")
     by_missing = not others or (others < errors and missing >= not_found)
     return failed(
@@ -43,6 +46,36 @@ def api_requests_failed(view: View, params: Params) -> Finding | None:
         measured=(missing, not_found, "count") if by_missing else (others, errors, "count"),
         between=period(*api.failures),
     )
+
+
+def _unanswered(view: View, wait_ns: int) -> Finding | None:
+    """A finding where requests wait for longer than that, or where none had a response and some lines are missing."""
+    api = view.nats.api
+    if not view.nats.gapless:
+        return None if api.unanswered < api.requests else unknown(view.subject, *_LINES_MISSING)
+    if api.waiting_ns < wait_ns:
+        return None
+    return failed(
+        view.subject,
+        f"{api.unanswered:,} of {api.requests:,} requests to the JetStream API got no response, the oldest for"
+        f" {span(api.waiting_ns)}: the leader that should respond is away or overloaded{view.who}",
+        *observed(view, requests=api.requests, unanswered=api.unanswered, waiting_ns=api.waiting_ns),
+        measured=(api.waiting_ns, wait_ns, "duration"),
+        between=period(view.tcp),
+    )
+
+
+_LINES_MISSING = (
+    "no response to a request of the JetStream API was captured, and lines of NATS are missing",
+    "capture whole packets with a large buffer",
+)
+_DIRECT_GET = "DIRECT.GET"
+_NO_MESSAGE = 404
+
+
+def _is_lookup(failure: ApiFailure) -> bool:
+    """Whether a direct get found no message: a key that is not there is an ordinary response."""
+    return failure.operation == _DIRECT_GET and not failure.err_code and failure.code == _NO_MESSAGE
 
 
 def _failure_text(failure: ApiFailure) -> str:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
 from jsdoctor.checks.registry import Predicate, check
-from jsdoctor.model.finding import Confidence, Finding, Observation, Outcome, Severity, Subject
+from jsdoctor.model.finding import Confidence, Finding, Observation, Outcome, Severity, Subject, unknown
 from jsdoctor.model.nats_traffic import Content, NatsConnection, NatsPeers
 from jsdoctor.model.packets import Capture, Flow, OrderProof, PacketEvidence, PairedConnection, PathDelay, TcpConnection
 from jsdoctor.model.params import Params
@@ -166,12 +166,20 @@ def connection_check(
 
     def register(judge: Callable[[View, Params], Finding | None]) -> Predicate:
         def predicate(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
-            yield from most_severe((finding for view in views(packets) if (finding := judge(view, params))), severity)
+            judged = ((view, judge(view, params)) for view in views(packets))
+            yield from most_severe((_seen_whole(view, finding) for view, finding in judged if finding), severity)
 
         predicate.__module__ = judge.__module__
         return check(name)(predicate)
 
     return register
+
+
+def _seen_whole(view: View, finding: Finding) -> Finding:
+    """The finding; a connection of which one direction was captured has passed nothing."""
+    if finding.outcome is not Outcome.PASS or not view.tcp.one_sided:
+        return finding
+    return unknown(view.subject, "only one direction was captured", f"both directions are needed: {HOW_TO_CAPTURE}")
 
 
 def most_severe(findings: Iterable[Finding], severity: Severity) -> Iterator[Finding]:

@@ -26,27 +26,29 @@ _DECODER = msgspec.json.Decoder(_Answer)
 
 
 class ApiTally:
-    """Requests of one connection. `waiting` are those without a response, by the subject of their reply."""
+    """Requests of one connection. `waiting` are those without a response: subject and time, by their reply subject."""
 
     def __init__(self) -> None:
-        self.waiting: OrderedDict[bytes, bytes] = OrderedDict()
+        self.waiting: OrderedDict[bytes, tuple[bytes, int]] = OrderedDict()
         self._requests = 0
         self.failures = ApiFailureTally()
 
-    def requested(self, subject: bytes, reply: bytes) -> None:
+    def requested(self, at_ns: int, subject: bytes, reply: bytes) -> None:
         """Add one request that expects a response."""
         self._requests += 1
         if len(self.waiting) >= _MAX_WAITING:
             self.waiting.popitem(last=False)
-        self.waiting[reply] = subject
+        self.waiting[reply] = subject, at_ns
 
     def answered(self, at_ns: int, inbox: bytes, headers: bytes, payload: bytes) -> None:
         """Add its response, or the beginning of a long one: errors are short."""
-        self.failures.replied(at_ns, self.waiting.pop(inbox, b""), headers, payload)
+        subject, _ = self.waiting.pop(inbox, (b"", 0))
+        self.failures.replied(at_ns, subject, headers, payload)
 
-    def traffic(self) -> ApiTraffic:
-        """The totals of the connection."""
-        return ApiTraffic(self._requests, len(self.waiting), self.failures.all())
+    def traffic(self, end_ns: int) -> ApiTraffic:
+        """The totals when the connection or the capture ended."""
+        oldest_ns = min((at_ns for _, at_ns in self.waiting.values()), default=end_ns)
+        return ApiTraffic(self._requests, len(self.waiting), self.failures.all(), max(0, end_ns - oldest_ns))
 
 
 class ApiFailureTally:

@@ -9,6 +9,8 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+import msgspec
+
 from jsdoctor.model.nats_traffic import (
     ApiTraffic,
     Content,
@@ -53,25 +55,48 @@ class StatusTally:
 
 
 class _Idle:
-    """One subscription: its least interval between two heartbeats, and the longest silence behind one."""
+    """One subscription: the interval that its pulls requested (0: none did), its least time between two heartbeats,
+    and the longest silence behind one.
+    """
 
-    __slots__ = ("interval_ns", "last_ns", "silence_ns")
+    __slots__ = ("interval_ns", "last_ns", "requested_ns", "silence_ns")
 
     def __init__(self) -> None:
-        self.interval_ns = self.silence_ns = self.last_ns = 0
+        self.interval_ns = self.requested_ns = self.silence_ns = self.last_ns = 0
+
+
+class _Pull(msgspec.Struct, frozen=True):
+    idle_heartbeat: int = 0
+
+
+_PULL_DECODER = msgspec.json.Decoder(_Pull)
 
 
 class HeartbeatTally:
-    """Idle heartbeats by subscription. A subscription without them is not followed."""
+    """Idle heartbeats by subscription. A subscription without them is not followed.
 
-    __slots__ = ("_idle", "count")
+    Each open pull has heartbeats of its own, so that those of a subscription with two come in pairs: the interval is
+    what the pulls requested.
+    """
+
+    __slots__ = ("_idle", "_pulls", "count")
 
     def __init__(self) -> None:
         self._idle: dict[bytes, _Idle] = {}
+        self._pulls: dict[bytes, int] = {}
         self.count = 0
 
-    def heartbeat(self, at_ns: int, sid: bytes) -> None:
-        """Count one on that subscription."""
+    def pulled(self, reply: bytes, request: bytes) -> None:
+        """Note the interval that a pull requests, by the subject of its replies."""
+        try:
+            requested_ns = _PULL_DECODER.decode(request).idle_heartbeat
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return  # the number of messages alone
+        if reply in self._pulls or len(self._pulls) < _MAX_SIDS:
+            self._pulls[reply] = max(requested_ns, self._pulls.get(reply, 0))
+
+    def heartbeat(self, at_ns: int, sid: bytes, subject: bytes) -> None:
+        """Count one on that subscription, for the pull whose replies have that subject, if it is one."""
         self.count += 1
         idle = self._idle.get(sid)
         if idle is None:
@@ -82,6 +107,7 @@ class HeartbeatTally:
             passed_ns = max(at_ns - idle.last_ns, 0)
             idle.interval_ns = min(idle.interval_ns or passed_ns, passed_ns)
             idle.silence_ns = max(idle.silence_ns, passed_ns)
+        idle.requested_ns = max(idle.requested_ns, self._pulls.get(subject, 0))
         idle.last_ns = at_ns
 
     def received(self, at_ns: int, sid: bytes) -> None:
@@ -102,7 +128,7 @@ class HeartbeatTally:
 
     def idle(self, end_ns: int) -> IdleHeartbeats:
         """The subscription with the longest silence for its interval; the end of the capture ends it, too."""
-        idle = [(item.interval_ns, item.silence_ns, item.last_ns) for item in self._idle.values()]
+        idle = [(item.requested_ns or item.interval_ns, item.silence_ns, item.last_ns) for item in self._idle.values()]
         return longest_silence(self.count, idle, end_ns)
 
 

@@ -108,7 +108,9 @@ _DELIVERIES = frozenset((b"MSG", b"HMSG"))
 _NEXT, _API = b".CONSUMER.MSG.NEXT.", b".API."
 _ADVISORY, _MAX_ADVISORIES = b"$JS.EVENT.ADVISORY.", 1000
 _CLIENT = NatsPeers.CLIENT
-_OF_ANSWER, _OF_ACK, _OF_STATUS, _OF_PUBLISH, _OF_API = range(5)
+_OF_ANSWER, _OF_ACK, _OF_STATUS, _OF_PUBLISH, _OF_API, _OF_PULL = range(6)
+_PULL_BYTES = 1_024
+"""A longer pull request is not read."""
 """The kind of message whose body was requested."""
 
 
@@ -156,7 +158,7 @@ class Conversation:
             subjects=self.publishing.subjects(),
             deliveries=self.delivered,
             heartbeats=self.heartbeats.idle(at_ns),
-            api=self.api.traffic(),
+            api=self.api.traffic(at_ns),
             advisories=self.advisories,
             held_ns=(self.to_server.bytes.longest_hold_ns, self.to_client.bytes.longest_hold_ns),
         )
@@ -238,10 +240,13 @@ class Side:
         if _NEXT in subject:
             stream, _, consumer = subject.partition(_NEXT)[2].partition(b".")
             talk.deliveries.pulled(stream, consumer)
+            if len(words) > 2 and length <= _PULL_BYTES:
+                self._body_of, self._reply, self._header_length = _OF_PULL, words[2], header_length
+                return length
         elif subject.startswith(FLOW_PREFIX):
             talk.control.flow.answer(at_ns, subject)
         elif _API in subject and len(words) > 2:
-            talk.api.requested(subject, words[2])
+            talk.api.requested(at_ns, subject, words[2])
         return 0
 
     def _ack(self, at_ns: int, subject: bytes, header_length: int, length: int) -> int:
@@ -267,6 +272,7 @@ class Side:
         elif header_length and header_length == length:
             self._started_ns, self._reply = at_ns, words[3] if len(words) > 3 else b""
             self._body_of, self._sid, self._header_length = _OF_STATUS, sid, header_length
+            self._subject = words[1]
             return min(header_length, _HEADER_BYTES)
         elif words[1].startswith(_ADVISORY):
             name = words[1][len(_ADVISORY) :]
@@ -310,6 +316,8 @@ class Side:
             talk.deliveries.answered(self._started_ns, self._acked, payload, routed=self._routed)
         elif self._body_of == _OF_API:
             talk.api.answered(at_ns, self._answer, headers, payload)
+        elif self._body_of == _OF_PULL:
+            talk.heartbeats.pulled(self._reply, payload)
         elif self._body_of == _OF_STATUS:
             self._status(headers)
 
@@ -327,7 +335,7 @@ class Side:
             talk.control.flow.request(at_ns, self._reply)
             talk.heartbeats.received(at_ns, sid)
             return
-        talk.heartbeats.heartbeat(at_ns, sid)
+        talk.heartbeats.heartbeat(at_ns, sid, self._subject)
         header_fields = nats_headers(headers)
         if stalled := header_fields.get(b"Nats-Consumer-Stalled"):
             talk.control.flow.stall(at_ns, stalled)

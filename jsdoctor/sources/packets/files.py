@@ -226,6 +226,10 @@ _OVERLAP_NS = 1_000_000_000
 """Maximum time by which a file may begin before the end of the file before it: packets of several queues overlap."""
 
 
+_PAUSE_NS = 30_000_000_000
+"""Maximum time without a packet between two files: what writes a ring pauses not at all."""
+
+
 class Ring:
     """Files that may be one capture, oldest first, each with the time of its first packet (None: unknown)."""
 
@@ -233,11 +237,13 @@ class Ring:
         self.files = files
 
     def continues(self, last_ns: int) -> bool:
-        """Whether the next file begins after what was read so far. Files of the same time are two captures."""
+        """Whether the next file begins soon after what was read so far. Files of the same time are two captures, and so
+        are those of two hosts, one after the other, whose names differ in a digit as well.
+        """
         if not self.files or not last_ns:
             return False
         _, first_ns = self.files[0]
-        return first_ns is not None and first_ns >= last_ns - _OVERLAP_NS
+        return first_ns is not None and last_ns - _OVERLAP_NS <= first_ns <= last_ns + _PAUSE_NS
 
 
 def rings_of(paths: Sequence[Path], first_time: Callable[[Path], int | None]) -> list[Ring]:

@@ -6,7 +6,7 @@ from jsdoctor.model.nats_traffic import NatsTraffic
 from jsdoctor.model.packets import SocketAddress
 from jsdoctor.packets.nats.observer import NatsObserver
 from jsdoctor.packets.segment import CapturedConnection
-from tests.packets.nats.speech import CONNECT, INFO, MILLISECOND, Ear, ack, hpub, msg
+from tests.packets.nats.speech import CONNECT, INFO, MILLISECOND, Ear, ack, hpub, msg, pub
 from tests.support.packet_cases import captured
 
 
@@ -149,3 +149,19 @@ def test_two_writers_with_one_expectation_are_no_retry() -> None:
     ear.server(msg("_INBOX.1", payload=ack(seq=8)), msg("_INBOX.2", payload=refused))
     (refusal,) = ear.only().publishing.refusals
     assert (refusal.count, refusal.after_stored) == (1, 0)
+
+
+@pytest.mark.parametrize(("requested_ns", "interval_ns"), [(2_000_000_000, 2_000_000_000), (0, 15 * MILLISECOND)])
+def test_heartbeats_of_two_open_pulls_come_in_pairs(requested_ns: int, interval_ns: int) -> None:
+    """A client that asks for more in time has two pulls open, and each has heartbeats of its own."""
+    ear, beat = Ear(), b"NATS/1.0 100 Idle Heartbeat\r\n\r\n"
+    ear.server(INFO)
+    ear.client(CONNECT, b"SUB _INBOX.p 7\r\n")
+    for _ in range(2):
+        request = b'{"batch":10,"expires":30000000000,"idle_heartbeat":%d}' % requested_ns
+        ear.client(pub("$JS.API.CONSUMER.MSG.NEXT.ORDERS.worker", "_INBOX.p", request))
+    for second in range(2, 10, 2):
+        for at_ms in (0, 15):
+            ear.at_ns = second * 1_000_000_000 + at_ms * MILLISECOND
+            ear.server(b"HMSG _INBOX.p 7 %d %d\r\n%s\r\n" % (len(beat), len(beat), beat))
+    assert ear.only().heartbeats.interval_ns == interval_ns
