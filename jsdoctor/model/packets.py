@@ -257,11 +257,11 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
 
     `name` is the file as the user gave it, or the interface. `packets` were read, of these `tcp` judged; `unknown_link`
     had an unsupported link layer, `cut` lacked their headers, `fragments` are IP fragments behind the first.
-    `kernel_drops` is the number of packets that the capturing host reports as lost,
-    None if it reports none. `connections_left_out` had less evidence than those that are listed. `problem`: why reading
-    ended early. `snaplen`: 0 unknown. `files`: how many files of a ring it was read from. `damaged_times`: packets
-    without a usable time. `attempts` are handshakes that led to no connection. Times behind `clock_steps` are those of
-    a clock that was not set.
+    `kernel_drops` is the number of packets that the capturing host reports as lost, None if it reports none.
+    `connections_left_out` had less evidence than those that are listed. `not_compared`: packets that were not compared
+    with those of other captures, as too many came before. `problem`: why reading ended early. `snaplen`: 0 unknown.
+    `files`: how many files of a ring it was read from. `damaged_times`: packets without a usable time. `attempts` are
+    handshakes that led to no connection. Times behind `clock_steps` are those of a clock that was not set.
     """
 
     name: str
@@ -284,6 +284,7 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
     kernel_drops: int | None = None
     connections: int = 0
     connections_left_out: int = 0
+    not_compared: int = 0
     attempts: tuple[Attempts, ...] = ()
     problem: str = ""
 

@@ -43,12 +43,12 @@ class SeenPackets:
 
 
 class PacketIndex:
-    """All packets of one capture, by direction. `truncated`: there were more than are kept."""
+    """The packets of one capture, by direction: the first ones, at most `MAX_PACKETS`, and how many are `left_out`."""
 
     def __init__(self, index: int) -> None:
         self.index = index
         self.first_ns = self.last_ns = 0
-        self.truncated = False
+        self.left_out = 0
         self._count = 0
         self._seen: dict[bytes, SeenPackets] = {}
 
@@ -57,7 +57,7 @@ class PacketIndex:
         key, seq, ack, flags, _, _, _, _, length, ip_id, ts_val, _, _ = segment
         self._count += 1
         if self._count > MAX_PACKETS:
-            self.truncated = True
+            self.left_out += 1
             return
         seen = self._seen.get(key)
         if seen is None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from jsdoctor.checks.collection.input_skipped import input_skipped_captured
 from jsdoctor.model.packets import PairedConnection
 from jsdoctor.packets import pairs
 from jsdoctor.sources.packets.files import read_captures
@@ -98,3 +99,13 @@ def test_of_too_many_packets_the_first_are_matched(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(pairs, "MAX_PACKETS", 100)
     for pair in read_captures(both("nats-clean")).pairs:
         assert (pair.to_server.lost, pair.to_client.lost) == (0, 0)
+
+
+def test_packets_that_were_not_compared_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pairs, "MAX_PACKETS", 100)
+    paths = both("nats-clean")
+    read = read_captures(paths)
+    assert [capture.not_compared for capture in read.captures] == [capture.packets - 100 for capture in read.captures]
+    [told, _] = input_skipped_captured(read)
+    assert "were not compared with the other captures" in told.message
+    assert [capture.not_compared for capture in read_captures(paths[:1]).captures] == [0]

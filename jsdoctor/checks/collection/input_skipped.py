@@ -119,6 +119,9 @@ def _unread(capture: Capture) -> Iterator[str]:
         yield f"{counted(capture.unknown_link, 'packet')} with a link layer that is not known here were left out"
     if capture.cut:
         yield f"{counted(capture.cut, 'packet')} were captured without all of their headers: use a snaplen of 256"
+    if capture.not_compared:
+        packets = counted(capture.not_compared, "packet")
+        yield f"{packets} were not compared with the other captures: too many came before"
     if dropped(capture).ratio >= _MUCH_LOST:
         lost = dropped(capture)
         yield f"the capturing host lost {counted(lost.events, 'packet')} ({percent(lost.ratio)})"

@@ -386,18 +386,17 @@ class _Held(NamedTuple):
 class Reassembly:
     """Passes segments to a sink in order. `start` is the first offset; None takes that of the first segment.
 
-    `holes` never came. `held_back` counts segments that had to wait for a hole, `longest_hold_ns` is the longest such
-    wait.
+    `holes` never came. `longest_hold_ns` is the longest time that a segment had to wait for a hole.
     """
 
-    __slots__ = ("_held_bytes", "held", "held_back", "holes", "longest_hold_ns", "next", "sink")
+    __slots__ = ("_held_bytes", "held", "holes", "longest_hold_ns", "next", "sink")
 
     def __init__(self, sink: Sink, start: int | None = None) -> None:
         self.sink = sink
         self.next = start
         self.held: list[_Held] = []
         self._held_bytes = 0
-        self.held_back = self.holes = 0
+        self.holes = 0
         self.longest_hold_ns = 0
 
     def segment(self, offset: int, at_ns: int, data: memoryview, wire_len: int) -> None:
@@ -434,7 +433,6 @@ class Reassembly:
     def _hold(self, offset: int, at_ns: int, data: memoryview, wire_len: int) -> None:
         insort(self.held, _Held(offset, at_ns, wire_len, bytes(data)))
         self._held_bytes += len(data)
-        self.held_back += 1
         if self._held_bytes > HELD_BYTES or len(self.held) > _HELD_SEGMENTS:
             self._skip_to(self.held[0].offset, at_ns)
             self._release(at_ns)

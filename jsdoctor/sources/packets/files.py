@@ -14,6 +14,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, cast
 
+import msgspec
+
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.problems import UsageProblem
 from jsdoctor.packets.analysis import BLOCK, Analysis, Analyzed
@@ -80,16 +82,23 @@ def read_captures(paths: Sequence[Path], observer_of: ObserverOf = no_observer) 
     """
     analyzed: list[Analyzed] = []
     seen: list[PacketIndex] = []
+    left_out: dict[int, int] = {}
     for ring in rings_of(paths, _first_time):
         while ring.files:
             index = len(analyzed)
             sightings = PacketIndex(index) if len(paths) > 1 and index < MAX_MATCHED else None
-            analyzed.append(read_ring(ring, index, observer_of(index), sightings=sightings))
+            read = read_ring(ring, index, observer_of(index), sightings=sightings)
+            analyzed.append(read)
             seen += filter(None, [sightings])
+            if len(paths) > 1:
+                left_out[index] = sightings.left_out if sightings else read.capture.packets
     connections = [connection for candidate in analyzed for connection in candidate.connections]
     pairs, unmatched = paired(seen)
     return PacketEvidence(
-        captures=tuple(candidate.capture for candidate in analyzed),
+        captures=tuple(
+            msgspec.structs.replace(candidate.capture, not_compared=left_out.get(index, 0) if len(analyzed) > 1 else 0)
+            for index, candidate in enumerate(analyzed)
+        ),
         connections=tuple(
             sorted(connections, key=lambda connection: (connection.capture, connection.first_ns, connection.number))
         ),
