@@ -7,6 +7,7 @@ import shutil
 import signal
 import threading
 import time
+from datetime import datetime
 
 import nats
 import pytest
@@ -417,6 +418,14 @@ def stream_on_servers_that_lost_the_tag_of_its_placement(land: Landscape) -> str
     return land.url("n1", user="sys")
 
 
+def _has_settled_routes(land: Landscape, key: str, to: str, age_s: float) -> bool:
+    """Whether a server has pooled routes to another one, none of them younger than that."""
+    shown = land.monitor(key, "/routez")
+    pooled = [route for route in shown["routes"] if route.get("remote_name") == to and not route.get("account")]
+    now = datetime.fromisoformat(shown["now"])
+    return len(pooled) > 1 and all((now - datetime.fromisoformat(r["start"])).total_seconds() > age_s for r in pooled)
+
+
 @fault("JSD724", "cluster", options=("--set", "JSD724.start_up=5s"))
 def one_server_with_another_system_account(land: Landscape) -> str:
     """Each side refuses the other's route of its system account."""
@@ -424,7 +433,7 @@ def one_server_with_another_system_account(land: Landscape) -> str:
         accounts = ACCOUNTS.replace("system_account: SYS\n", "system_account: OPS\n").replace("SYS:", "OPS:")
         config = server(key, accounts=accounts if key == "n3" else ACCOUNTS)
         land.start(key, config + routed(land, "C", key, THREE))
-    time.sleep(12)
+    land.wait_for(lambda: all(_has_settled_routes(land, key, "n3", 6) for key in ("n1", "n2")), "routes past start_up")
     return land.url("n1", "n2", user="sys")
 
 
