@@ -78,6 +78,7 @@ class Connections(Evidence, frozen=True):
     unavailable = NOT_REPORTED
     said_by = ("connections",)
     of_deployment = True
+    left_out_by = frozenset({"connections"})
 
     servers: tuple[ServerConnections, ...]
 

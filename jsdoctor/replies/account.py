@@ -165,9 +165,11 @@ class AccountReplies:
             return
         _raise_for_error(head.error)
         self.gaps.extend(unreadable(exchange, error) for error in page.errors)
+        # One whose peers are all offline is listed without its name, which is in `missing`.
+        named = [consumer for consumer in page.items if consumer.name]
         self._totals[stream] = max(head.total, self._totals.get(stream, 0))
-        self._listed[stream] += len({c.name for c in page.items} | page.unresponsive)
-        self.consumers[self.name, stream].extend(ConsumerCopy("", c.ts or exchange.asked_at, c) for c in page.items)
+        self._listed[stream] += len({c.name for c in named} | page.unresponsive)
+        self.consumers[self.name, stream].extend(ConsumerCopy("", c.ts or exchange.asked_at, c) for c in named)
         self._add_silent(head.missing or (), head.offline or {}, stream)
 
     def _keep_consumers(self, streams: Iterable[str]) -> None:

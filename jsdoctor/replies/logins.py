@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import zip_longest
 
 import msgspec
 
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
-from jsdoctor.model.gap import Gap
 from jsdoctor.model.logins import CommandLogin, Logins
 from jsdoctor.model.server import Account
 from jsdoctor.model.snapshot import UnresponsiveAsset
@@ -43,14 +42,20 @@ def of_several_logins(by_login: Sequence[Sequence[Sample]]) -> tuple[Sample, ...
     Only the first login of the system account counts: a second one gets the same replies. What the scan of one login
     could not read is no gap if another one read it.
     """
-    scanned = any(_has_endpoint(samples, Endpoint.STORED_MESSAGES) for samples in by_login)
+    scanned = {
+        exchange.target.rpartition(" of ")[2]
+        for samples in by_login
+        for sample in samples
+        for exchange in sample.exchanges
+        if exchange.endpoint is Endpoint.STORED_MESSAGES
+    }
     system = next((number for number, samples in enumerate(by_login) if _is_system(samples)), None)
     kept = []
     for number, samples in enumerate(by_login):
         if number != system and _is_system(samples):
             continue
-        has_none = scanned and not _has_endpoint(samples, Endpoint.STORED_MESSAGES)
-        kept.append([_numbered(sample, number, "scan" if has_none else "") for sample in samples])
+        has_none = bool(scanned) and not _has_endpoint(samples, Endpoint.STORED_MESSAGES)
+        kept.append([_numbered(sample, number, scanned, has_none) for sample in samples])
     return tuple(_side_by_side([item for item in row if item is not None]) for row in zip_longest(*kept))
 
 
@@ -99,9 +104,13 @@ def _has_endpoint(samples: Iterable[Sample], endpoint: Endpoint) -> bool:
     return any(exchange.endpoint is endpoint for sample in samples for exchange in sample.exchanges)
 
 
-def _numbered(sample: Sample, number: int, without_gaps: str) -> Sample:
+def _numbered(sample: Sample, number: int, scanned: Collection[str], has_none: bool) -> Sample:
+    """A sample with the number of its login, without its gaps of scans where others read these streams.
+
+    `has_none`: it read none at all.
+    """
     exchanges = tuple(exchange.of_login(number) for exchange in sample.exchanges)
-    gaps: tuple[Gap, ...] = tuple(gap for gap in sample.gaps if gap.kind != without_gaps)
+    gaps = tuple(gap for gap in sample.gaps if gap.kind != "scan" or not (has_none or gap.subject.name in scanned))
     return Sample(sample.taken_at, exchanges, gaps)
 
 

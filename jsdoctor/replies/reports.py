@@ -10,6 +10,7 @@ import msgspec
 
 from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections, Subscriptions
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
+from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.links import Gateway, Leaf, Links, Route, ServerLinks
 from jsdoctor.model.raft import RaftMember, RaftState
@@ -34,6 +35,7 @@ class _Closed(ClientConnection, frozen=True):
 
 class _ConnzReply(Reported, frozen=True):
     now: Instant | None = sent(None)
+    total: int = 0
     connections: tuple[ClientConnection, ...] | None = sent(None)
 
 
@@ -106,17 +108,20 @@ class ServerReports:
             return None
         server_connections: dict[str, ServerConnections] = {}
         for identity, at, reply in self._timed_replies(Endpoint.CONNZ, _ConnzReply, _now):
-            server_connections[identity.name] = ServerConnections(
-                server=identity.name, at=at, open=_list_of(reply, "connections")
-            )
+            listed = _list_of(reply, "connections")
+            server_connections[identity.name] = ServerConnections(server=identity.name, at=at, open=listed)
+            if listed is not None and len(listed) < reply.total:
+                subject = Subject(kind="server", name=identity.name)
+                reason = f"it listed {len(listed):,} of its {reply.total:,} connections"
+                self.gaps.append(Gap("connections", subject, reason, "give the whole list: /connz?limit=1000000"))
         for identity, at, ended in self._timed_replies(Endpoint.CONNZ_CLOSED, _ClosedReply, _now):
             known = server_connections.get(identity.name) or ServerConnections(server=identity.name, at=at)
             closed = _list_of(ended, "connections")
             server_connections[identity.name] = msgspec.structs.replace(
                 known, closed=None if closed is None else tuple(map(_with_issuer, closed))
             )
-        listed = tuple(server_connections[name] for name in sorted(server_connections))
-        return Connections(listed) if listed else None
+        servers = tuple(server_connections[name] for name in sorted(server_connections))
+        return Connections(servers) if servers else None
 
     def links(self) -> Links | None:
         """The links of every server that reported them; None if none was queried."""

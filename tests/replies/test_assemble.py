@@ -292,8 +292,14 @@ def test_consumers_that_do_not_respond_are_silent_assets() -> None:
     def edit(page: Json) -> None:
         page["missing"] = ["lost"]
         page["total"] += 1
+        # Of one whose peers are all offline the meta leader knows the configuration: it is listed without its name.
+        known = page["consumers"][0]
+        page["consumers"].append(
+            {"stream_name": "", "name": "", **{key: known[key] for key in ("config", "created", "cluster")}}
+        )
 
     assembled = evidence(account("2.15.1", consumer_list_ORDERS=edit))
+    assert "" not in [consumer.name for consumer in streams(assembled)["ORDERS"].consumers]
     assert [asset.subject.label for asset in last(assembled).silent] == ["A > ORDERS > lost"]
     assert requested(assembled) == [("consumer", "A > ORDERS > lost")]
     assert streams(assembled)["ORDERS"].consumers_seen
@@ -441,3 +447,21 @@ def _places(value: Json) -> Iterator[tuple[Json, Any]]:
     for key, inner in entries:
         yield value, key
         yield from _places(inner)
+
+
+def test_connections_that_a_server_does_not_list_are_a_gap() -> None:
+    """Servers list so many at most: rules about connections pass nothing then."""
+    connections = [{"cid": 1, "account": "A", "kind": "Client"}]
+    lists = []
+    for total in (1, 12_000):
+        body = {"server_id": "N1", "now": "2026-11-21T15:00:00Z", "total": total, "connections": connections}
+        identity = exchange(
+            Access.MONITOR, Endpoint.VARZ, "http://n1:8222/varz", {"server_name": "n1", "server_id": "N1"}
+        )
+        lists.append([identity, exchange(Access.MONITOR, Endpoint.CONNZ, "http://n1:8222/connz", body)])
+    whole, cut = map(evidence, lists)
+    assert requested(whole) == []
+    assert ("connections", "n1") in requested(cut)
+    assert {
+        v.rule.code for v in run_all(cut).verdicts if v.outcome is Outcome.PASS and v.rule.code == "JSD847"
+    } == set()

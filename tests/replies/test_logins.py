@@ -8,7 +8,9 @@ from msgspec.structs import replace
 
 from jsdoctor.bundles.bundle import decode_manifest, decode_samples, encode_bundle
 from jsdoctor.model.evidence import EvidenceSet
-from jsdoctor.model.exchange import Endpoint, Exchange, Sample
+from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
+from jsdoctor.model.finding import Subject
+from jsdoctor.model.gap import Gap
 from jsdoctor.model.server import Accounts, Servers
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.replies.assemble import assemble
@@ -91,3 +93,17 @@ def test_a_bundle_keeps_logins_apart_and_older_versions_do_not_mix_them() -> Non
     assert decode_samples(manifest, members) == samples
     assert {member.access for member in manifest.members} >= {"system", "account#1"}
     assert Endpoint.STREAM_LIST in {e.endpoint for sample in samples for e in sample.exchanges if e.login == 1}
+
+
+def test_a_stream_that_another_login_read_is_no_gap() -> None:
+    """Each of two accounts has one of the streams that were named with --scan."""
+    now = datetime(2026, 11, 21, tzinfo=UTC)
+
+    def scanned(own: str, other: str) -> tuple[Sample, ...]:
+        body = Exchange(Access.ACCOUNT, Endpoint.STORED_MESSAGES, f"$JS.API.STREAM.MSG.GET of {own}", now, 1, b"{}")
+        missed = Gap("scan", Subject(kind="stream", name=other), "stream not found", "use another login")
+        gone = Gap("scan", Subject(kind="stream", name="GONE"), "stream not found", "use another login")
+        return (Sample(now, (body,), (missed, gone)),)
+
+    [both] = of_several_logins([scanned("ORDERS", "BILLING"), scanned("BILLING", "ORDERS")])
+    assert {gap.subject.name for gap in both.gaps} == {"GONE"}

@@ -40,9 +40,9 @@ class Ended:
     peak_mb: int
 
 
-def check(option: str, url: str, tmp_path: Path, *subcommand: str) -> Ended:
+def check(option: str, url: str, tmp_path: Path, *subcommand: str, timeout_s: float = TIMEOUT_S) -> Ended:
     subcommand = subcommand or ("check",)
-    command = [sys.executable, "-m", "jsdoctor", *subcommand, "--isolated", "--timeout", f"{TIMEOUT_S}s"]
+    command = [sys.executable, "-m", "jsdoctor", *subcommand, "--isolated", "--timeout", f"{timeout_s}s"]
     output, result = tmp_path / "output", tmp_path / "result.json"
     with output.open("wb") as file:
         subprocess.run(
@@ -94,7 +94,8 @@ def test_addresses_of_every_kind_are_tried(tmp_path: Path) -> None:
 )
 def test_a_capture_of_replies_without_end_states_it(name: str, tmp_path: Path) -> None:
     with listening(NATS_SCENARIOS[name]) as port:
-        ended = check("--server", f"nats://127.0.0.1:{port}", tmp_path, "capture", "-o", str(tmp_path / "c.zip"))
+        url, capture = f"nats://127.0.0.1:{port}", ("capture", "-o", str(tmp_path / "c.zip"))
+        ended = check("--server", url, tmp_path, *capture, timeout_s=2 * TIMEOUT_S)
     _assert_sane(ended)
     assert ended.code == 3
     assert "did not end" in ended.output

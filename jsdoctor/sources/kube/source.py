@@ -95,7 +95,8 @@ def _open_namespace(request: KubeRequest, show: Callable[[str], None]) -> Iterat
 def _fetch_logs(api: KubeApi, sample: KubeSample, directory: Path, run: Run) -> LogFiles:
     """Write the logs of the pods to files in the directory."""
     now = datetime.now(UTC)
-    since = run.window.since if run.window and run.window.since else now - _DEFAULT_SINCE
+    until = run.window.until if run.window else None
+    since = (run.window.since if run.window else None) or (until or now) - _DEFAULT_SINCE
     since_s = max(1, int((now - since).total_seconds()) + 1)
     gaps: list[Gap] = []
     names: dict[str, str] = {}
@@ -119,7 +120,7 @@ def _fetch_logs(api: KubeApi, sample: KubeSample, directory: Path, run: Run) -> 
         service=EvidenceOrigin("logs", f"pods of namespace {sample.facts.namespace}", now),
         names=names,
         series=series,
-        windowed=True,
+        windowed=until is None,  # the API knows no end
         words=f"logs of {counted(len(set(series.values())), 'pod')} of namespace {sample.facts.namespace}",
         gaps=tuple(gaps),
         incomplete=bool(gaps),

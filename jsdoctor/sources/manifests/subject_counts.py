@@ -14,6 +14,7 @@ import msgspec
 
 from jsdoctor.model.problems import ConnectProblem
 from jsdoctor.model.typed import decode_as
+from jsdoctor.replies.decoding import ErrorReply
 from jsdoctor.sources.connect.connection import connect
 from jsdoctor.sources.connect.settings import ConnectionSettings
 from jsdoctor.sources.servers.ask import Asker, NoReplyError
@@ -30,6 +31,7 @@ class _SubjectCountState(msgspec.Struct, frozen=True):
 class _SubjectCountInfo(msgspec.Struct, frozen=True):
     state: _SubjectCountState = _SubjectCountState()
     total: int = 0
+    error: ErrorReply | None = None
 
 
 def subject_counts(settings: ConnectionSettings, streams: Iterable[str]) -> Mapping[str, Mapping[str, int]]:
@@ -44,9 +46,8 @@ async def _counts(settings: ConnectionSettings, streams: list[str]) -> dict[str,
             asker = Asker(connection, settings.timeout_s)
             for name in streams:
                 counts = await _counts_of_stream(asker, f"{settings.js_api_prefix}.STREAM.INFO.{name}")
-                if counts is None:
-                    break
-                counts_by_stream[name] = counts
+                if counts is not None:
+                    counts_by_stream[name] = counts
     except ConnectProblem:
         pass
     return counts_by_stream
@@ -62,9 +63,11 @@ async def _counts_of_stream(asker: Asker, subject: str) -> dict[str, int] | None
             info = decode_as(reply.body, _SubjectCountInfo)
         except (NoReplyError, msgspec.DecodeError, UnicodeDecodeError):
             return None
-        if info.total > MAX:
+        if info.error or info.total > MAX:
             return None
         before = len(counts)
         counts |= info.state.subjects or {}
-        if len(counts) >= info.total or len(counts) == before:
+        if len(counts) >= info.total:
             return counts
+        if len(counts) == before:
+            return None

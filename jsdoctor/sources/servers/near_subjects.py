@@ -18,7 +18,7 @@ from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.near_subjects import Nearness, NearSubject, nearness, with_all_depths
 from jsdoctor.model.stream_room import may_have_full_subjects
 from jsdoctor.model.subjects import subject_contains
-from jsdoctor.replies.decoding import ConsumerReply, ReplyError, decode
+from jsdoctor.replies.decoding import ConsumerReply, ErrorReply, ReplyError, decode
 from jsdoctor.replies.jsz import ListPage, read_consumers, read_streams
 from jsdoctor.replies.near_subjects import BucketUploads, StoredFilter, StoredSubjects, StreamSubjects
 from jsdoctor.sources.servers.ask import Asker, NoReplyError
@@ -38,6 +38,7 @@ class _Counts(msgspec.Struct, frozen=True):
 
 class _SubjectInfo(msgspec.Struct, frozen=True):
     state: _Counts = _Counts()
+    error: ErrorReply | None = None
 
 
 async def ask_near_subjects(asker: Asker, prefix: str, samples: Sequence[Sample], collection: CollectionResult) -> None:
@@ -66,10 +67,13 @@ async def ask_near_subjects(asker: Asker, prefix: str, samples: Sequence[Sample]
     for name in small:
         subject = f"{prefix}.STREAM.INFO.{name}"
         try:
-            answer = await asker.one(subject, b'{"subjects_filter":">"}')
-            counts = decode(answer.body, _SubjectInfo).state.subjects or {}
+            reply = await asker.one(subject, b'{"subjects_filter":">"}')
+            info = decode(reply.body, _SubjectInfo)
         except (NoReplyError, ReplyError):
             continue  # the rule reports these filters as not evaluated
+        if info.error:
+            continue
+        answer, counts = reply, info.state.subjects or {}
         stored_filters = tuple(stored_filter(candidate, counts) for candidate in sorted(filters[name]))
         full = sum(number >= limits[name] for number in counts.values()) if name in limits else None
         bucket = bucket_uploads(counts) if name in small_buckets else None
