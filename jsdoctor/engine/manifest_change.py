@@ -110,7 +110,8 @@ def _consumer_draft(declared: DeclaredConsumer, deployed: Deployed, blind: bool)
     unclear = doubt.message if doubt else _NOT_ALL_SEEN if unlisted else ""
     before = current.config if current else consumer_as_stored(ConsumerConfig())
     deletes = declared.planned_action is PlannedAction.DELETED
-    fields = () if deletes or unclear else _fields(before, declared.stored, bool(current))
+    after = consumer_as_stored(declared.asked(current.config)) if current else declared.stored
+    fields = () if deletes or unclear else _fields(before, after, bool(current))
     step = _step(declared, _action(declared, bool(current), unclear), fields, unclear)
     return _Draft(step, same=bool(current) and not fields and not unclear and _is_fully_declared(declared))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -43,7 +43,9 @@ def is_compose(tree: Tree) -> bool:
 def of_compose(tree: Tree) -> Iterator[DeclaredServers]:
     """The services that run nats-server."""
     services = list(_services(tree))
-    clusters = Counter(_cluster_name(service) for service in services)
+    clusters: dict[str, list[int | None]] = defaultdict(list)
+    for service in services:
+        clusters[_cluster_name(service)].append(_containers(service))
     counted: set[str] = set()
     for service in services:
         lasting = [volume.target for volume in _volumes(tree, service.node) if volume.lasting]
@@ -54,7 +56,8 @@ def of_compose(tree: Tree) -> Iterator[DeclaredServers]:
             servers = msgspec.structs.replace(servers, settings={**servers.settings, "monitoring": True})
         if (cluster := _cluster_name(service)) and cluster not in counted:
             counted.add(cluster)
-            servers = with_size(servers, clusters[cluster], servers.at("clustered"))
+            if None not in clusters[cluster]:
+                servers = with_size(servers, sum(filter(None, clusters[cluster])), servers.at("clustered"))
         yield servers
 
 
@@ -71,7 +74,7 @@ def mounts_of(tree: Tree) -> Iterator[ConfigMount]:
                 tree.place.file,
                 lasting,
                 config_map=f"configs.{name}",
-                servers=1,
+                servers=_containers(service),
                 container=service.node.place,
             )
         config_paths = (arguments.config,) if arguments.config else () if service.words else _IMAGE_CONFIGS
@@ -81,7 +84,7 @@ def mounts_of(tree: Tree) -> Iterator[ConfigMount]:
                     file=tree.place.file,
                     lasting=lasting,
                     path=posixpath.normpath(posixpath.join(posixpath.dirname(tree.place.file), source)),
-                    servers=1,
+                    servers=_containers(service),
                     container=service.node.place,
                 )
 
@@ -99,6 +102,16 @@ def _services(tree: Tree) -> Iterator[_Service]:
         words = words_of(node.get("entrypoint"), node.get("command"))
         if runs_server(node.text("image"), words, name):
             yield _Service(name, node, words)
+
+
+def _containers(service: _Service) -> int | None:
+    """How many containers of a service run; None where that is not known, as with one on each node."""
+    number = service.node.get("deploy", "replicas") or service.node.get("scale")
+    if service.node.text("deploy", "mode") == "global":
+        return None
+    if number is None:
+        return 1
+    return number.value if isinstance(number.value, int) and not isinstance(number.value, bool) else None
 
 
 def _cluster_name(service: _Service) -> str:

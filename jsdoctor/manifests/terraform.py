@@ -141,7 +141,7 @@ _REFERENCE = re.compile(r"\s*(jetstream_stream\.[\w-]+)\.(?:id|name)\s*")
 _DEFAULTS: dict[str, dict[str, int | str | bool]] = {
     "jetstream_stream": {"duplicate_window": 120, "storage": "file", "allow_direct": True},
     "jetstream_consumer": {"ack_policy": "explicit", "ack_wait": 30, "max_ack_pending": 20_000},
-    "jetstream_kv_bucket": {},
+    "jetstream_kv_bucket": {"history": 5},
     "jetstream_obj_bucket": {},
 }
 """What the provider sends for what the configuration leaves out, where that is not the server's own default."""

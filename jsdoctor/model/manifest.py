@@ -12,6 +12,7 @@ from jsdoctor.model.evidence import Evidence, EvidenceSource, not_offered
 from jsdoctor.model.finding import Observation, Subject
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 from jsdoctor.model.server_defaults import consumer_as_stored, stream_as_stored
+from jsdoctor.model.setting import rows
 from jsdoctor.model.sidecar import Sidecar
 
 
@@ -113,11 +114,17 @@ class DeclaredStream(DeclaredAsset, frozen=True, kw_only=True):
     def asked(self, current: StreamConfig) -> StreamConfig:
         """The configuration that the tool sends when the stream is there already."""
         kept = {name: getattr(current, name) for name in self.kept_when_unset if not getattr(self.config, name)}
-        return msgspec.structs.replace(self.config, **kept)
+        return msgspec.structs.replace(self.config, **kept | unread_values(self, current))
 
     def after_update(self, current: StreamConfig, release: tuple[int, ...] = ()) -> StreamConfig:
         """The configuration as a server of this release stores it when the stream is there already."""
         return stream_as_stored(self.asked(current), release)
+
+
+def unread_values(declared: DeclaredAsset, current: StreamConfig | ConsumerConfig) -> dict[str, Any]:
+    """The deployed values of fields that the manifest states and jsdoctor does not read: no change is claimed."""
+    names = declared.unread | ({"allow_msg_ttl"} if "subject_delete_marker_ttl" in declared.unread else set())
+    return {row.attribute: getattr(current, row.attribute) for row in rows(type(current)) if row.name in names}
 
 
 class DeclaredConsumer(DeclaredAsset, frozen=True, kw_only=True):
@@ -141,6 +148,10 @@ class DeclaredConsumer(DeclaredAsset, frozen=True, kw_only=True):
     def stored(self) -> ConsumerConfig:
         """The configuration as a server stores it."""
         return consumer_as_stored(self.config)
+
+    def asked(self, current: ConsumerConfig) -> ConsumerConfig:
+        """The configuration that the tool sends when the consumer is there already."""
+        return msgspec.structs.replace(self.config, **unread_values(self, current))
 
 
 class DeclaredServers(msgspec.Struct, frozen=True, kw_only=True):

@@ -65,7 +65,18 @@ _EQ = rb"[\\\"']*\s*[:=]\s*[\\\"']*"
 _REAL = rb"(?!\[redacted:|\(not shown|<<|\$\{?[A-Z_]+\b|[{\[](?:[\s\"'\\{]|[\w-]+\s*[:=])"
 _REAL += rb"|(?:yes|no|true|false|null|none|on|off)\b)(?:(?<=[\"'=])|(?![a-z]{1,9}\s+[a-z]))"
 """Not redacted already, no reference to a variable, no object that holds the value somewhere, no sentence."""
-_VALUE = rb"(?:(?<=\")[^\"\\]+|(?<=')[^'\\]+|[^\s\"',;\\&]+)"
+_VALUE = b"|".join(
+    (
+        # Within quotes that are escaped themselves, as in JSON in JSON: a longer run of backslashes escapes a quote.
+        rb"(?<=\\\\\\\")(?:[^\"\\]|\\+(?=[^\"\\])|\\{5,}\")+",
+        rb"(?<=\\\")(?:[^\"\\]|\\+(?=[^\"\\])|\\{3,}\")+",
+        rb"(?<=\")(?:[^\"\\]|\\.)+",
+        rb"(?<=\\')(?:[^'\\]|\\+(?=[^'\\])|\\{3,}')+",
+        rb"(?<=')(?:[^'\\]|\\+[^\\])+",
+        rb"[^\s\"',;\\&]+",
+    )
+)
+_VALUE = rb"(?:" + _VALUE + rb")"
 _OPAQUE = rb"(?![a-z]{1,9}(?![^\s,.;:)]))(?![A-Z_]+(?![^\s,.;:)]))(?![<$\[{(.])"
 """Not a word of a sentence, not the name of a value as in `--token TOKEN`."""
 _PARTS_OF_OPTIONS = b"token pass secret seed jwt api-key auth"

@@ -189,10 +189,11 @@ class Applier(Undoer):
                 outcomes[step.id] = StepOutcome(step, Ending.BLOCKED, f"step {stopped} failed")
                 continue
             was_over = self._journal.past(step).is_over
-            outcome = self._outcome_without_writing(step, allowed, gone, outcomes) or await self._apply(step)
+            not_begun = self._outcome_without_writing(step, allowed, gone, outcomes)
+            outcome = not_begun or await self._apply(step)
             outcomes[step.id] = outcome
-            # What an earlier run took back stops nothing that is resumed, and what did no harm nothing else.
-            if outcome.is_bad and not was_over and outcome.ending is not Ending.NOT_BETTER:
+            # What an earlier run took back stops nothing that is resumed, nor does what did no harm, or was not begun.
+            if outcome.is_bad and not (was_over or not_begun) and outcome.ending is not Ending.NOT_BETTER:
                 stopped = stopped or step.id
         return list(outcomes.values())
 

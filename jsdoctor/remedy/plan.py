@@ -257,7 +257,7 @@ def merged(steps: Sequence[Step], new: Step, code: str) -> tuple[list[Step], Unp
     Returns the steps with the id of the step that does it, or unchanged with the refusal if it contradicts one.
     """
     for place, known in enumerate(steps):
-        if known.is_manual and known.commands != new.commands:
+        if known.is_manual and (known.commands, known.effect) != (new.commands, new.effect):
             continue
         both = _merged_changes(known.changes, new.changes)
         if both is None:

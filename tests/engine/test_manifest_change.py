@@ -92,6 +92,16 @@ def test_without_manifests_or_a_deployment_there_is_no_change() -> None:
     )
 
 
+def test_a_field_that_is_stated_and_not_read_is_no_change() -> None:
+    """A resource of NACK may have fields that jsdoctor does not read: what is deployed of them stays."""
+    orders = recorded()["ORDERS"]
+    packed = replace(orders, config=replace(orders.config, compression="s2", description="orders"))
+    declared = stream("ORDERS", unread=frozenset({"compression", "description"}))
+    change = change_of(deployment(packed), declared, consumer("ORDERS", "billing", unread=frozenset({"sample_freq"})))
+    assert (change.steps, change.unchanged) == ((), 2)
+    assert step_of(change_of(deployment(packed), stream("ORDERS"))).subject.label.endswith("ORDERS")
+
+
 def test_what_is_deployed_as_declared_is_unchanged() -> None:
     evidence = deployment(recorded()["RING"], recorded()["ORDERS"])
     change = change_of(evidence, stream("ORDERS"), stream("RING", "RING"), consumer("ORDERS", "billing"))

@@ -68,3 +68,9 @@ def test_there_are_ten_of_each(kind: str) -> None:
 
 def _short(name: str) -> str:
     return Path(name).name
+
+
+def test_a_bucket_of_terraform_keeps_five_values_where_it_does_not_say_how_many(tmp_path: Path) -> None:
+    (tmp_path / "main.tf").write_text('resource "jetstream_kv_bucket" "cfg" { name = "cfg" }\n')
+    [bucket] = load_manifests([str(tmp_path)]).streams
+    assert bucket.config.max_msgs_per_subject == 5

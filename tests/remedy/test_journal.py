@@ -1,5 +1,6 @@
 """The journal: what is read back after a crash, who may use it, and what is not one."""
 
+import asyncio
 import os
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,8 +9,11 @@ from typing import Any
 import pytest
 
 from jsdoctor.model.finding import Subject
+from jsdoctor.model.logins import Logins
 from jsdoctor.model.plan import Plan, Step
 from jsdoctor.model.rule import Risk
+from jsdoctor.remedy.api import StepApis
+from jsdoctor.remedy.apply import Applier
 from jsdoctor.remedy.journal import Journal, JournalError, JournalEvent
 
 STREAM = Subject(kind="stream", name="S", account="A")
@@ -115,3 +119,20 @@ def test_without_file_locks_nothing_is_begun(tmp_path: Path, monkeypatch: pytest
     assert not (tmp_path / "j").exists()
     with pytest.raises(JournalError, match="no POSIX file locks"):
         Journal.reopen(tmp_path / "j")
+
+
+def test_a_step_that_is_not_begun_stops_no_other(tmp_path: Path) -> None:
+    """Each is refused for its own reason: nothing was written, so that nothing can have failed."""
+
+    async def nothing(*_: object) -> Any:
+        raise AssertionError("no step is allowed, so that nothing is examined")
+
+    journal = Journal.create(tmp_path / "j", PLAN, ("safe",))
+    outcomes = asyncio.run(Applier(journal, StepApis(Logins(()), ()), print, nothing).all(PLAN.steps, ()))
+    journal.close()
+    assert [outcome.text for outcome in outcomes] == ["it is safe: --allow safe"] * 2
+
+    journal = Journal.create(tmp_path / "k", PLAN, ("safe",))
+    outcomes = asyncio.run(Applier(journal, StepApis(Logins(()), ()), print, nothing).all(PLAN.steps, ("safe",)))
+    journal.close()
+    assert [outcome.text for outcome in outcomes] == ["this version knows no operation 'o'"] * 2

@@ -96,6 +96,16 @@ def test_equal_changes_become_one_step() -> None:
     ]
 
 
+def test_two_instructions_stay_two_steps_though_their_commands_are_equal() -> None:
+    looks: dict[str, Any] = {"operation": MANUAL, "commands": ("nats server list",)}
+    first = step("", effect="run three servers", **looks)
+    second = step("", effect="finish the upgrade", code="X2", **looks)
+    steps, name = merged([first], second, "X2")
+    assert ([known.effect for known in steps], name) == (["run three servers", "finish the upgrade"], "X2")
+    steps, name = merged([first], step("", effect="run three servers", code="X3", **looks), "X3")
+    assert (len(steps), name) == (1, "X1")
+
+
 def test_the_higher_of_two_raised_limits_wins() -> None:
     (combined,), _ = merged([step(after=20)], step(after=30, code="X2"), "X2")
     assert combined.changes == (Change("max_bytes", 1, 30),)

@@ -65,6 +65,8 @@ def _all() -> tuple[Kind, ...]:
         "pwd": f"db.pwd={_WORD}",
         "passphrase": f"passphrase='{_WORD}'",
         "password in JSON": f'{{"user": "app", "password": "{_WORD}"}}',
+        "password with escapes in JSON": f'{{"user":"app","password":"hunt\\u0026er-{_WORD}"}}',
+        "password in single quotes": f"password: 'it\\'s-{_WORD}'",
         "pass in CONNECT": f'CONNECT {{"verbose":false,"user":"app","pass":"{_WORD}","lang":"go"}}',
         "auth_token in CONNECT": f'CONNECT {{"auth_token":"{_WORD}","lang":"go"}}',
         "signature in CONNECT": f'CONNECT {{"nkey":"UABC","sig":"{_ALNUM}","lang":"go"}}',

@@ -113,8 +113,9 @@ def _refusals(
             "stream_name", f"there is no stream {consumer.stream}, neither deployed nor declared", 10059
         )
         return
-    config = consumer_as_stored(consumer.config, stream.consumer_limits if stream else None, release)
-    yield from consumer_refusals.of_consumer(config, consumer.config, stream)
+    asked = consumer.asked(current.config) if current else consumer.config
+    config = consumer_as_stored(asked, stream.consumer_limits if stream else None, release)
+    yield from consumer_refusals.of_consumer(config, asked, stream)
     if current:
         yield from consumer_refusals.of_change(config, current.config)
     if stream is not None and stream.retention == "workqueue" and stream.mirror is None:

@@ -120,15 +120,7 @@ class ConfigurationUpdate(Operation):
         if not is_set(state["config"], step.changes):
             return "the configuration does not show the change yet"
         wanted = next((change.after for change in step.changes if change.key == "num_replicas"), None)
-        if wanted is None:
-            return ""
-        cluster = state.get("cluster") or {}
-        peers = cluster.get("replicas") or ()
-        if not cluster.get("leader"):
-            return "there is no leader yet"
-        if len(peers) + 1 != wanted:
-            return f"{len(peers) + 1} of {wanted} replicas are there"
-        return f"still copying to {', '.join(late)}" if (late := behind(peers)) else ""
+        return "" if wanted is None else _incomplete(wanted, state)
 
     def broken(self, step: Step, before: Json, state: Json) -> str:
         _, others = _own_and_other_differences(step, before, state)
@@ -137,10 +129,10 @@ class ConfigurationUpdate(Operation):
     async def undo(self, run: StepContext, before: Json) -> None:
         """Put our keys back, and no others: what somebody else has changed meanwhile is theirs."""
         state = await self.read_state(run.step, run.api)
-        if not (left := self.not_undone(run.step, before, state)):
+        if not (differing := _own_and_other_differences(run.step, before, state)[0]):
             return
         if not is_set(state["config"], run.step.changes):
-            raise StepRefusedError(f"another client has changed it since: {left}")
+            raise StepRefusedError(f"another client has changed it since: {changes_text(differing)}")
         if loss := self.loss(restored(state["config"], run.step.changes, before["config"]), state):
             raise StepRefusedError(f"left as it is, because {loss}")
         await run.send(self.undo_requests(run.step, before, state))
@@ -150,8 +142,22 @@ class ConfigurationUpdate(Operation):
         return ""
 
     def not_undone(self, step: Step, before: Json, state: Json) -> str:
-        """How the keys of the step differ from before."""
-        return changes_text(_own_and_other_differences(step, before, state)[0])
+        """How the keys of the step differ from before, or which replicas are not there again."""
+        if differing := _own_and_other_differences(step, before, state)[0]:
+            return changes_text(differing)
+        replicas = any(change.key == "num_replicas" for change in step.changes)
+        return _incomplete(before["config"].get("num_replicas") or 1, state) if replicas else ""
+
+
+def _incomplete(replicas: int, state: Json) -> str:
+    """Which of so many replicas are not there or have not caught up (INFO lists the leader's peers); empty if none."""
+    cluster = state.get("cluster") or {}
+    peers = cluster.get("replicas") or ()
+    if not cluster.get("leader"):
+        return "there is no leader yet"
+    if len(peers) + 1 != replicas:
+        return f"{len(peers) + 1} of {replicas} replicas are there"
+    return f"still copying to {', '.join(late)}" if (late := behind(peers)) else ""
 
 
 def _require_higher(changes: Iterable[Change]) -> None:
