@@ -139,12 +139,12 @@ def _last_seq(info: Json) -> int:
 
 
 def _takes_publishes(before: Json, now: Json) -> ProofVerdict:
-    """Better if messages were stored since and the stream is not full, nor soon."""
+    """Better if the stream is not full, nor soon, and of one that was full, if messages were stored since."""
     if _is_full(now):
         return ProofVerdict(ProofResult.THERE, "the stream is full again")
     if (left_s := _full_in_s(before, now)) < _MIN_FULL_IN_S:
         return ProofVerdict(ProofResult.THERE, f"the stream takes publishes and is full again in {left_s:.0f} s")
-    if _last_seq(now) > _last_seq(before):
+    if _last_seq(now) > _last_seq(before) or not _is_full(before):
         return _BETTER
     return ProofVerdict(ProofResult.UNKNOWN, "the stream has room, and nothing was published to it since")
 
@@ -179,7 +179,7 @@ TAKES_PUBLISHES = Improvement(
     "takes_publishes",
     "publishes are stored and the stream does not fill up again",
     "look at what should empty the stream: its consumers, its max_age, or a purge",
-    _is_full,
+    lambda info: _used_share(info) > 0,
     _takes_publishes,
 )
 COPIES = Improvement(

@@ -39,6 +39,8 @@ def stream(messages: int, last: int = 10, seconds: int = 0, discard: str = "new"
         (TAKES_PUBLISHES, stream(10), stream(15, last=15, seconds=5, most=20), NOT),
         (TAKES_PUBLISHES, stream(10), stream(15, last=15, seconds=5, most=2000), BETTER),
         (TAKES_PUBLISHES, stream(10), stream(10, last=15, seconds=5, discard="old"), BETTER),
+        (TAKES_PUBLISHES, stream(9), stream(9, most=20), BETTER),
+        (TAKES_PUBLISHES, stream(9), stream(14, last=14, seconds=5, most=20), NOT),
         (COPIES, {"mirror": {"lag": 5}, **stream(1)}, {"mirror": {"lag": 5}, **stream(1)}, NOT),
         (COPIES, {"mirror": {"lag": 5}, **stream(1)}, {"mirror": {"lag": 9}, **stream(2, last=11)}, BETTER),
         (COPIES, {"sources": [{"lag": 5}], **stream(1)}, {"sources": [{"lag": 0}], **stream(1)}, BETTER),
@@ -56,7 +58,6 @@ def test_only_what_moves_is_better(
     [
         (SERVED, consumer(5, 5, pending=0, held=0)),
         (DELIVERED_ONCE, consumer(5, 5)),
-        (TAKES_PUBLISHES, stream(9)),
         (TAKES_PUBLISHES, stream(10, discard="old")),
         (COPIES, {"mirror": {"lag": 0}, **stream(1)}),
     ],
