@@ -107,12 +107,18 @@ class ServerReports:
         if not self._was_requested(Endpoint.CONNZ, Endpoint.CONNZ_CLOSED):
             return None
         server_connections: dict[str, ServerConnections] = {}
+        totals: dict[str, int] = {}
         for identity, at, reply in self._timed_replies(Endpoint.CONNZ, _ConnzReply, _now):
             listed = _list_of(reply, "connections")
+            if listed is not None:
+                totals[identity.name] = reply.total
+                if (known := server_connections.get(identity.name)) and known.open:  # the pages of one list
+                    listed = tuple({connection.cid: connection for connection in (*known.open, *listed)}.values())
             server_connections[identity.name] = ServerConnections(server=identity.name, at=at, open=listed)
-            if listed is not None and len(listed) < reply.total:
-                subject = Subject(kind="server", name=identity.name)
-                reason = f"it listed {len(listed):,} of its {reply.total:,} connections"
+        for name, total in totals.items():
+            if (count := len(server_connections[name].open or ())) < total:
+                subject = Subject(kind="server", name=name)
+                reason = f"it listed {count:,} of its {total:,} connections"
                 self.gaps.append(Gap("connections", subject, reason, "give the whole list: /connz?limit=1000000"))
         for identity, at, ended in self._timed_replies(Endpoint.CONNZ_CLOSED, _ClosedReply, _now):
             known = server_connections.get(identity.name) or ServerConnections(server=identity.name, at=at)

@@ -60,6 +60,7 @@ class ServerReplies:
         self._identity: dict[str, ServerIdentity] = {}
         self._asked_at: dict[str, datetime] = {}
         self._jsz_replies: list[tuple[ServerIdentity, ReadJsz, Exchange]] = []
+        self._shown: set[tuple[str, str, str]] = set()
         self._domains = Domains()
         self._details: list[_ShownAccount] = []
         self.asked_all = False
@@ -137,8 +138,9 @@ class ServerReplies:
                 identity = msgspec.structs.replace(identity, id=read.reply.server_id)
                 identities.by_address[monitor_base(exchange.target)] = identity
             # A server queried in two ways reports the same twice: one copy of its streams is enough.
-            if _key(identity) not in self._jsz:
-                self._jsz[_key(identity)] = read.reply
+            # Given replies may each be of another account, or another page.
+            if _key(identity) not in self._jsz or exchange.access is Access.PASTED:
+                self._jsz.setdefault(_key(identity), read.reply)
                 self._jsz_replies.append((identity, read, exchange))
         else:
             identity, health = open_reply(exchange, identities, Health)
@@ -156,9 +158,13 @@ class ServerReplies:
         for account in jsz.account_details or ():
             # The system account reaches over leaf nodes: an account has other streams of the same name in each domain.
             name = f"{account.name}@{domain}" if several_domains and domain else account.name
-            if exchange.endpoint is not Endpoint.JSZ_STREAMS:
+            if exchange.endpoint is not Endpoint.JSZ_STREAMS and (key, name, "") not in self._shown:
+                self._shown.add((key, name, ""))
                 self._details.append(_ShownAccount(name, domain, server, at, account))
             for listed in account.stream_detail or ():
+                if exchange.access is Access.PASTED and (key, name, listed.config.name) in self._shown:
+                    continue
+                self._shown.add((key, name, listed.config.name))
                 stream = _renamed(listed, names) if names else listed
                 consumers: Iterable[ConsumerReply] = stream.consumer_detail or ()
                 # An absent list means none, unless the stream's own count shows that consumers were not requested.

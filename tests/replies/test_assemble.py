@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jsdoctor.model.connections import Connections
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.finding import Outcome
@@ -465,3 +466,33 @@ def test_connections_that_a_server_does_not_list_are_a_gap() -> None:
     assert {
         v.rule.code for v in run_all(cut).verdicts if v.outcome is Outcome.PASS and v.rule.code == "JSD847"
     } == set()
+
+
+def _given(endpoint: Endpoint, *bodies: Json) -> EvidenceSet:
+    """What an operator saved, one file after another."""
+    return evidence([exchange(Access.PASTED, endpoint, f"{endpoint.value}-{n}.json", b) for n, b in enumerate(bodies)])
+
+
+def test_pages_of_connections_are_one_list() -> None:
+    def page(*cids: int) -> Json:
+        connections = [{"cid": cid, "account": "A", "kind": "Client"} for cid in cids]
+        data = {"server_id": "N1", "now": "2026-11-21T15:00:00Z", "total": 3, "connections": connections}
+        return {"server": {"name": "n1", "id": "N1"}, "data": data}
+
+    whole, cut = _given(Endpoint.CONNZ, page(1, 2), page(2, 3)), _given(Endpoint.CONNZ, page(1), page(3))
+    listed = whole.get(Connections)
+    assert listed is not None
+    assert [[connection.cid for connection in server.open or ()] for server in listed.servers] == [[1, 2, 3]]
+    assert requested(whole) == []
+    assert requested(cut) == [("connections", "n1")]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_replies_of_one_server_are_all_read(version: str) -> None:
+    """A summary saved before the reply with streams hides none of them, and streams in two replies are there once."""
+    full = real(version, "ping-jsz")[0]
+    summary = copy.deepcopy(full)
+    del summary["data"]["account_details"]
+    names = {stream["name"] for stream in jsz_streams(full)}
+    for replies in ((summary, full), (full, summary), (full, full)):
+        assert {stream.name for stream in last(_given(Endpoint.JSZ, *replies)).streams} == names
