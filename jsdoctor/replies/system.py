@@ -244,7 +244,7 @@ class ServerReplies:
                 storage=detail.storage,
                 streams=streams[name],
                 consumers=consumers[name],
-                unseen=detail.unseen | {f"limits.{name.replace('reserved', 'max')}" for name in detail.unseen},
+                unseen=detail.unseen | _unseen_limits(detail),
                 limits=AccountLimits(
                     max_memory=_limit(detail.reserved_memory), max_storage=_limit(detail.reserved_storage)
                 ),
@@ -277,5 +277,12 @@ def _renamed(asset: _AssetT, names: Mapping[str, str]) -> _AssetT:
 
 
 def _limit(reserved: int) -> int:
-    """The limit of an account; -1 for none, which servers report as 2^64-1 or 0."""
+    """The limit of an account; -1 for none, which servers report as 2^64-1."""
     return -1 if reserved >= UNLIMITED or reserved == 0 else reserved
+
+
+def _unseen_limits(detail: AccountDetail) -> frozenset[str]:
+    """The limits that JSZ does not show: of an account with limits by tier it shows 0 and 0 (server: accountDetail)."""
+    tiered = detail.reserved_memory == detail.reserved_storage == 0
+    hidden = {"reserved_memory", "reserved_storage"} if tiered else detail.unseen
+    return frozenset(f"limits.{name.replace('reserved', 'max')}" for name in hidden)

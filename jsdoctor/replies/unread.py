@@ -22,13 +22,14 @@ from jsdoctor.model.links import Links, ServerLinks
 from jsdoctor.model.partial import Shape, hide, mark_unread, raw_field
 from jsdoctor.model.raft import RaftGroups, RaftMember
 from jsdoctor.model.reported import Reported
-from jsdoctor.model.server import Accounts, ConnectedServer, Server, Servers
+from jsdoctor.model.server import Accounts, ConnectedServer, Server, Servers, Tier
 from jsdoctor.model.setting import struct_of
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import History, ServerTrend, Trend
 
 _HOW_TO_GET = "run again, with a longer --timeout, or give that reply"
 _NOT_SENT = "give the reply as the server sent it; versions that are supported send that field"
+_OF_ACCOUNT = "use a login of the account, too: other replies do not show limits that differ by number of replicas"
 _KINDS: tuple[type[Evidence], ...] = (
     *(Servers, ServerTrend, ConnectedServer, Links, Connections, RaftGroups, Accounts),
     *(SnapshotSeries, Trend, History),
@@ -110,7 +111,8 @@ def mapped(value: Any, change: Callable[[Any, Subject], Any], subject: Subject =
 def _only_read(value: Any, subject: Subject) -> Any:
     """The value without what was not read, and without what its reply lacks."""
     if isinstance(value, Reported) and value.unseen:
-        value = without_unseen(value, value.unseen, subject, _NOT_SENT, is_sent=True)
+        how_to_get = _OF_ACCOUNT if isinstance(value, Tier) else _NOT_SENT
+        value = without_unseen(value, value.unseen, subject, how_to_get, is_sent=True)
     if isinstance(value, Server):
         value = hide(value, [name for name in ("server_id", "version") if not getattr(value, name)], subject, _NOT_SENT)
     return mark_unread(value, _unread_fields(value), subject, _HOW_TO_GET)

@@ -12,6 +12,7 @@ from nats.aio.client import Client
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.account_claims import AccountClaims
 from jsdoctor.model.exchange import Sample
+from jsdoctor.model.finding import Outcome
 from jsdoctor.redaction.redact import redact
 from jsdoctor.replies.assemble import assemble
 from jsdoctor.sources.connect.connection import connect
@@ -20,8 +21,9 @@ from jsdoctor.sources.connect.settings import resolve
 from jsdoctor.sources.sampling import gather
 from jsdoctor.sources.servers.per_account import MAX_CLAIMS
 from tests.sources.conftest import StartServer
-from tests.sources.looking import bodies
+from tests.sources.looking import NIGHTLY_UNLESS_DEFAULT, bodies
 from tests.sources.operator_mode import Key, Operator, creds
+from tests.support.ruleset import run_rule
 from tests.support.samples import severities
 
 CROWD = MAX_CLAIMS + 6
@@ -106,3 +108,32 @@ def test_a_bundle_keeps_the_account_of_a_login_that_failed(start_server: StartSe
     assert [
         any(payload in text for text in map(str, bodies(samples[0], "CONNZ.closed"))) for samples in (live, kept)
     ] == [True, False]
+
+
+@pytest.mark.parametrize("version", NIGHTLY_UNLESS_DEFAULT)
+def test_limits_by_tier_are_shown_to_the_account_only(version: str, start_server: StartServer, tmp_path: Path) -> None:
+    """JSZ shows 0 for them, which is not the same as no limit: the system account alone passes nothing."""
+    tier = {"disk_storage": 1 << 20, "mem_storage": 1 << 20, "streams": 10, "consumer": 50}
+    operator = Operator(jetstream=True, tiers={"R1": tier})
+    server = start_server(operator.config + f"jetstream {{ store_dir: '{tmp_path}' }}\n", version)
+    for name, account in (("sys", operator.system), ("app", operator.app)):
+        (tmp_path / name).write_text(creds(*operator.user(account)))
+
+    async def visit() -> dict[str, Sample]:
+        url = f"nats://127.0.0.1:{server.port}"
+        client = await nats.connect(url, user_credentials=str(tmp_path / "app"))
+        await client.jetstream().add_stream(name="EVENTS", subjects=["events"], num_replicas=1)
+        for _ in range(9):
+            await client.jetstream().publish("events", b"x" * 100_000)
+        await client.close()
+        options = {name: ConnectionOptions(server=url, creds=str(tmp_path / name)) for name in ("sys", "app")}
+        return {name: (await _collect(each, tmp_path))[0] for name, each in options.items()}
+
+    verdicts = {
+        name: [result.finding for result in run_rule("JSD802", assemble([sample])).results]
+        for name, sample in asyncio.run(visit()).items()
+    }
+    (unknown,) = [finding for finding in verdicts["sys"] if finding.subject.kind == "account"]
+    assert unknown.outcome is Outcome.NOT_EVALUATED
+    assert "a login of the account" in unknown.how_to_get
+    assert [finding.outcome for finding in verdicts["app"]] == [Outcome.FAIL]
