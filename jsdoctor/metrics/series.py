@@ -50,11 +50,14 @@ class _PrometheusData(msgspec.Struct, frozen=True, rename={"kind": "resultType"}
     result: tuple[_Result, ...] = ()
 
 
-class _PrometheusReply(msgspec.Struct, frozen=True):
+class _PrometheusReply(msgspec.Struct, frozen=True, rename={"is_partial": "isPartial"}):
+    """`is_partial` is of a VictoriaMetrics cluster: some of its stores did not respond."""
+
     status: str = ""
     data: _PrometheusData | None = None
     error: str = ""
     warnings: tuple[str, ...] = ()
+    is_partial: bool = False
 
 
 def api_answer(body: bytes) -> Answer:
@@ -67,7 +70,8 @@ def api_answer(body: bytes) -> Answer:
         raise ReplyError(reply.error or "it is no reply of the Prometheus API")
     if reply.data.kind not in ("vector", "matrix"):
         raise ReplyError(f"the query gave a {reply.data.kind or 'nameless type'}, not series")
-    return Answer(tuple(_series(result) for result in reply.data.result), reply.warnings)
+    warnings = (*reply.warnings, "the reply is partial (isPartial)") if reply.is_partial else reply.warnings
+    return Answer(tuple(_series(result) for result in reply.data.result), warnings)
 
 
 def _series(result: _Result) -> MetricSeries:

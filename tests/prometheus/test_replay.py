@@ -158,13 +158,17 @@ def test_a_narrow_terminal(check: Check, monkeypatch: pytest.MonkeyPatch) -> Non
     assert max(map(len, text)) <= 40
 
 
-def test_a_store_that_did_not_respond_is_a_gap(check: Check) -> None:
+@pytest.mark.parametrize(
+    ("mark", "reason"), [({"warnings": ["store x failed"]}, "store x failed"), ({"isPartial": True}, "is partial")]
+)
+def test_a_store_that_did_not_respond_is_a_gap(check: Check, mark: dict[str, object], reason: str) -> None:
+    """Thanos warns; a VictoriaMetrics cluster marks the reply."""
     count = {"metric": {"__name__": "jetstream_stream_last_seq"}, "value": [1, "0"]}
-    body = {"status": "success", "data": {"resultType": "vector", "result": [count]}, "warnings": ["store x failed"]}
+    body = {"status": "success", "data": {"resultType": "vector", "result": [count]}, **mark}
     with serving(lambda *_: (200, json.dumps(body).encode())) as url:
         done = check("--prometheus", url, "--format", "json")
     assert done.exit_code == 3
-    assert any("store x failed" in gap["reason"] for gap in json.loads(done.stdout)["gaps"])
+    assert any(reason in gap["reason"] for gap in json.loads(done.stdout)["gaps"])
 
 
 @pytest.mark.parametrize(
