@@ -7,6 +7,7 @@ value; anything else in them makes settings unclear.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
@@ -94,6 +95,17 @@ def quantity(node: Tree) -> int:
     if size is None:
         raise ValueError("a quantity such as 10Gi is expected")
     return size
+
+
+def unquoted_size(node: Tree) -> int:
+    """Bytes as a server reads what the chart writes without quotes. Raises `ValueError`."""
+    if not isinstance(node.value, str):
+        return quantity(node)
+    text = node.value.strip()
+    scanned = scan_unquoted(text, 0) if text else None
+    if scanned is None or not isinstance(scanned.value, int) or scanned.end < len(text):
+        raise ValueError(f"the server does not start with {text!r}; write a whole number, such as 1536Gi")
+    return scanned.value
 
 
 @dataclass(slots=True)
@@ -211,7 +223,10 @@ class _ValuesReader:
     def _read_jetstream(self) -> None:
         on = self._is_enabled(("config", "jetstream", "enabled"), False)
         self._set("jetstream", on, self._node("config", "jetstream", "enabled"))
-        files = ("config", "jetstream", "fileStore")
+        memory, files = ("config", "jetstream", "memoryStore"), ("config", "jetstream", "fileStore")
+        in_memory = self.tree.get(*memory, "maxSize")
+        if on and in_memory is not None and self._is_enabled((*memory, "enabled"), False):
+            self._set_limit("max_memory_store", in_memory)
         if not on or not self._is_enabled((*files, "enabled"), True):
             return
         directory = self.tree.get(*files, "dir")
@@ -226,15 +241,23 @@ class _ValuesReader:
         if storage_class is not None:
             self._set("storage_class", str(storage_class.value), storage_class)
         largest = self.tree.get(*files, "maxSize")
-        if largest is not None and "max_file_store" not in self.settings:
-            self._set_quantity("max_file_store", largest, None, largest)
+        if largest is not None:
+            self._set_limit("max_file_store", largest)
 
-    def _set_quantity(self, name: str, node: Tree | None, default: int | None, near: Tree) -> None:
+    def _set_limit(self, name: str, node: Tree) -> None:
+        if isinstance(node.value, str) and node.value.startswith("$"):  # of the container's environment
+            self.unclear.add(name)
+        elif name not in self.settings:
+            self._set_quantity(name, node, None, node, unquoted_size)
+
+    def _set_quantity(
+        self, name: str, node: Tree | None, default: int | None, near: Tree, read: Callable[[Tree], int] = quantity
+    ) -> None:
         if node is None:
             self._set(name, default, near)
             return
         try:
-            self._set(name, quantity(node), node)
+            self._set(name, read(node), node)
         except ValueError as error:
             self.mistakes.append(Mistake(node.place, f"{name}: {error}"))
             self.unclear.add(name)
