@@ -131,8 +131,8 @@ class Relations:
             local = self._streams.get(Subject(kind="stream", name=origin.name, account=subject.account))
             if stream and origin.external is not None and origin.external.domain:
                 yield from (("leaf node", domain) for domain in (stream.domain, origin.external.domain))
-            elif stream and (origin.external is not None or local is None or _cluster(local) != _cluster(stream)):
-                near_and_far = {_cluster(stream), _cluster(local) if local else "", ""}
+            elif stream and (origin.external is not None or local is None or local.cluster_name != stream.cluster_name):
+                near_and_far = {stream.cluster_name, local.cluster_name if local else "", ""}
                 yield from (("gateway", cluster) for cluster in sorted(near_and_far))
 
     def _carriers(self, subject: Subject) -> tuple[str, ...]:
@@ -233,7 +233,3 @@ def _placed_assets(streams: Iterable[Stream]) -> Iterator[Stream | Consumer]:
 def _members(asset: Stream | Consumer) -> tuple[str, ...]:
     cluster = asset.cluster
     return (cluster.leader, asset.answered_by, *(peer.name for peer in cluster.replicas)) if cluster else ()
-
-
-def _cluster(stream: Stream) -> str:
-    return stream.cluster.name if stream.cluster else ""

@@ -109,9 +109,7 @@ def _containers(service: _Service) -> int | None:
     number = service.node.get("deploy", "replicas") or service.node.get("scale")
     if service.node.text("deploy", "mode") == "global":
         return None
-    if number is None:
-        return 1
-    return number.value if isinstance(number.value, int) and not isinstance(number.value, bool) else None
+    return 1 if number is None else number.integer
 
 
 def _cluster_name(service: _Service) -> str:

@@ -216,7 +216,7 @@ def _replicas(tree: Tree) -> int | None:
     replicas = tree.get("spec", "replicas")
     if replicas is None:
         return 1 if tree.text("kind") in ("Deployment", "StatefulSet", "ReplicaSet", "Pod") else None
-    return replicas.value if isinstance(replicas.value, int) and not isinstance(replicas.value, bool) else None
+    return replicas.integer
 
 
 def _containers(tree: Tree) -> Iterator[tuple[Tree, Tree, list[Word], list[str]]]:

@@ -89,8 +89,8 @@ def helm_values(tree: Tree, file: str, *, whole: bool = False, partial: bool = F
 
 def quantity(node: Tree) -> int:
     """Bytes of a quantity as Kubernetes writes it. Raises `ValueError`."""
-    if isinstance(node.value, int) and not isinstance(node.value, bool):
-        return node.value
+    if node.integer is not None:
+        return node.integer
     size = quantity_bytes(node.value) if isinstance(node.value, str) else None
     if size is None:
         raise ValueError("a quantity such as 10Gi is expected")
@@ -211,7 +211,7 @@ class _ValuesReader:
                 self.mistakes.append(Mistake(replicas.place, text, ignored=True))
             return
         self._set("clustered", True, self._node("config", "cluster"))
-        if replicas is None or (isinstance(replicas.value, int) and not isinstance(replicas.value, bool)):
+        if replicas is None or replicas.integer is not None:
             self._set(
                 "servers",
                 replicas.value if replicas else _DEFAULT_REPLICAS,

@@ -148,8 +148,8 @@ class _SettingsReader:
         value = node.value
         if isinstance(value, Variable):
             self.unclear.add(name)
-        elif isinstance(value, int) and not isinstance(value, bool):
-            self._set(name, value, node)
+        elif node.integer is not None:
+            self._set(name, node.integer, node)
         elif isinstance(value, str) and value[-1:] in _SIZES and value[:-1].isascii() and value[:-1].isdigit():
             self._set(name, int(value[:-1][:19]) << _SIZES[value[-1]], node)
         elif value != "":
@@ -195,9 +195,9 @@ class _SettingsReader:
             return
         if isinstance(node.value, Variable):
             self.unclear.add("sync_interval")
-        elif isinstance(node.value, int) and not isinstance(node.value, bool):
-            self._set("sync_interval", node.value * NS_PER_S, node)
-            self._set("sync_interval_in_seconds", node.value, node)
+        elif node.integer is not None:
+            self._set("sync_interval", node.integer * NS_PER_S, node)
+            self._set("sync_interval_in_seconds", node.integer, node)
         elif str(node.value).lower() == "always":
             self._set("sync_always", True, node)
         else:

@@ -107,7 +107,7 @@ def without_unit(kind: str, node: Tree) -> bool:
 
 
 def _integer(node: Tree) -> bool:
-    return isinstance(node.value, int) and not isinstance(node.value, bool)
+    return node.integer is not None
 
 
 def _text(node: Tree) -> bool:

@@ -120,8 +120,7 @@ def _no_auth_user_mistakes(top: Mapping[str, Tree], known: set[str], unclear: bo
 
 
 def _integer(node: Tree | None) -> int:
-    value = node.value if node is not None else 0
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+    return (node.integer or 0) if node is not None else 0
 
 
 def _duration(node: Tree | None) -> int | None:

@@ -72,6 +72,11 @@ class Tree:
         """The elements of a list; none of anything else."""
         return iter(self.value if isinstance(self.value, list) else ())
 
+    @property
+    def integer(self) -> int | None:
+        """The value if it is a whole number."""
+        return self.value if isinstance(self.value, int) and not isinstance(self.value, bool) else None
+
     def text(self, *keys: str) -> str:
         """The text under this path; empty where there is none."""
         node = self.get(*keys)

@@ -148,6 +148,11 @@ class Stream(StreamReport, frozen=True, kw_only=True, dict=True):
         return self.account.removesuffix(f"@{self.domain}") if self.domain else self.account
 
     @property
+    def cluster_name(self) -> str:
+        """The name of the cluster that holds it; empty for a server alone."""
+        return self.cluster.name if self.cluster else ""
+
+    @property
     def key_in_domain(self) -> StreamKey:
         """Domain, account and name."""
         return self.domain, self.own_account, self.name

@@ -168,6 +168,6 @@ def _byte_limits(stream: Stream, evidence: EvidenceSet) -> Iterator[int]:
 def _responding_servers(stream: Stream, evidence: EvidenceSet) -> int:
     """How many servers of the stream's cluster responded; 0 where that was not seen."""
     servers = evidence.get(Servers)
-    cluster = stream.cluster.name if stream.cluster else ""
+    cluster = stream.cluster_name
     known = servers.servers if servers is not None and servers.complete else ()
     return sum(server.cluster == cluster and server.jetstream is not None for server in known if server.meta)

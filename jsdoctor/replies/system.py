@@ -60,7 +60,7 @@ class ServerReplies:
         self._identity: dict[str, ServerIdentity] = {}
         self._asked_at: dict[str, datetime] = {}
         self._jsz_replies: list[tuple[ServerIdentity, ReadJsz, Exchange]] = []
-        self._shown: set[tuple[str, str, str]] = set()
+        self._shown: set[tuple[str, ...]] = set()
         self._domains = Domains()
         self._details: list[_ShownAccount] = []
         self.asked_all = False
@@ -149,6 +149,12 @@ class ServerReplies:
         self._asked_at[_key(identity)] = exchange.asked_at
         self.asked_all = self.asked_all or exchange.access is Access.SYSTEM
 
+    def _was_shown(self, exchange: Exchange, *shown: str) -> bool:
+        """Whether a given reply shows an account or stream of a server that another reply shows, too."""
+        known = shown in self._shown
+        self._shown.add(shown)
+        return known and exchange.access is Access.PASTED
+
     def _add_accounts(self, identity: ServerIdentity, read: ReadJsz, exchange: Exchange, several_domains: bool) -> None:
         jsz = read.reply
         at, key = jsz.now or exchange.asked_at, _key(identity)
@@ -158,13 +164,11 @@ class ServerReplies:
         for account in jsz.account_details or ():
             # The system account reaches over leaf nodes: an account has other streams of the same name in each domain.
             name = f"{account.name}@{domain}" if several_domains and domain else account.name
-            if exchange.endpoint is not Endpoint.JSZ_STREAMS and (key, name, "") not in self._shown:
-                self._shown.add((key, name, ""))
+            if exchange.endpoint is not Endpoint.JSZ_STREAMS and not self._was_shown(exchange, key, name):
                 self._details.append(_ShownAccount(name, domain, server, at, account))
             for listed in account.stream_detail or ():
-                if exchange.access is Access.PASTED and (key, name, listed.config.name) in self._shown:
+                if self._was_shown(exchange, key, name, listed.config.name):
                     continue
-                self._shown.add((key, name, listed.config.name))
                 stream = _renamed(listed, names) if names else listed
                 consumers: Iterable[ConsumerReply] = stream.consumer_detail or ()
                 # An absent list means none, unless the stream's own count shows that consumers were not requested.
@@ -277,7 +281,7 @@ def _renamed(asset: _AssetT, names: Mapping[str, str]) -> _AssetT:
 
 
 def _limit(reserved: int) -> int:
-    """The limit of an account; -1 for none, which servers report as 2^64-1."""
+    """The limit of an account; -1 for none, which servers report as 2^64-1 (0: see `_unseen_limits`)."""
     return -1 if reserved >= UNLIMITED or reserved == 0 else reserved
 
 

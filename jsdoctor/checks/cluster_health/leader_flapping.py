@@ -222,8 +222,7 @@ def leader_changes(
 
 
 def _members_of(clusters: Sequence[Cluster | None]) -> set[str]:
-    seen = [cluster for cluster in clusters if cluster]
-    return {name for cluster in seen for name in (cluster.leader, *(peer.name for peer in cluster.replicas))}
+    return {name for cluster in clusters if cluster for name in cluster.members}
 
 
 def _changed(before: Cluster | None, after: Cluster | None) -> bool:

@@ -204,7 +204,7 @@ class Room:
 
     def servers_for(self, stream: Stream) -> int | None:
         """Servers that could hold a replica; for a plain account a lower bound; None if nothing shows them."""
-        cluster, domain = stream.cluster.name if stream.cluster else "", self._domain_of(stream)
+        cluster, domain = stream.cluster_name, self._domain_of(stream)
         if self._clusters[domain] > 1:
             return self._by_cluster[domain, cluster] or None
         if self._meta.get(domain):

@@ -261,7 +261,7 @@ class _Case:
 
     def _possible_replicas(self, stream: Stream) -> int:
         """3 if the stream's cluster has that many servers with JetStream, else 0."""
-        cluster = stream.cluster.name if stream.cluster else ""
+        cluster = stream.cluster_name
         storing = [
             server
             for server in self._land.by_name.values()

@@ -56,5 +56,5 @@ def _sees_all(land: Landscape, stream: Stream, away: frozenset[str]) -> bool:
 
 
 def _stores(server: Server, stream: Stream) -> bool:
-    stats, cluster = server.jetstream, stream.cluster.name if stream.cluster else ""
+    stats, cluster = server.jetstream, stream.cluster_name
     return server.cluster == cluster and server.domain == stream.domain and bool(stats and not stats.disabled)

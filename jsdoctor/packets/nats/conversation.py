@@ -109,9 +109,9 @@ _NEXT, _API = b".CONSUMER.MSG.NEXT.", b".API."
 _ADVISORY, _MAX_ADVISORIES = b"$JS.EVENT.ADVISORY.", 1000
 _CLIENT = NatsPeers.CLIENT
 _OF_ANSWER, _OF_ACK, _OF_STATUS, _OF_PUBLISH, _OF_API, _OF_PULL = range(6)
+"""The kind of message whose body was requested."""
 _PULL_BYTES = 1_024
 """A longer pull request is not read."""
-"""The kind of message whose body was requested."""
 
 
 class Conversation:
